@@ -1,0 +1,96 @@
+"""Checks: one spec for the learner's check cell, `course check` and `course grade`.
+
+The module lesson_NN_name holds the items of exercise NN_name.  They are imported when asked for,
+so that importing `check` in a notebook brings no answer into its kernel.
+"""
+
+import importlib
+import sys
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
+
+
+def stems():
+    """The exercises there are, in order: ['01_long_term_dependency', ...]."""
+    return sorted(path.stem.removeprefix("lesson_") for path in PACKAGE.glob("lesson_*.py"))
+
+
+def resolve(key):
+    """The stem that '01', '1' or a whole name means.  Raises ValueError that lists what there is."""
+    known = stems()
+    for stem in known:
+        if stem == key or stem.split("_")[0] == key.zfill(2):
+            return stem
+    raise ValueError(f"there is no exercise {key!r}; there are: {', '.join(known)}")
+
+
+def items(stem):
+    """The items of one exercise, {"name": Item}, in the order of the notebook."""
+    return {item.name: item for item in importlib.import_module(f"{__name__}.lesson_{stem}").ITEMS}
+
+
+def find(name):
+    """(stem, Item) of the item with that name.  Raises ValueError if there is none."""
+    for stem in stems():
+        item = items(stem).get(name)
+        if item is not None:
+            return stem, item
+    raise ValueError(f"there is no graded item named {name!r}")
+
+
+class CheckFailed(AssertionError):
+    """An answer that does not pass yet.  In a notebook it shows its message and no traceback."""
+
+    def _render_traceback_(self):
+        return str(self).splitlines()
+
+
+def check(answer):
+    """Try an answer of an exercise: prints one line if it passes, raises CheckFailed if not.
+
+    answer: the function or class, under the name that the exercise gives it.
+    """
+    from .judge import examine
+    namespace = _namespace(answer)
+    stem, item = find(_name(answer, namespace))
+    replaced = {}
+    try:
+        for used in item.uses:  # an earlier answer that does not pass must not cost this one
+            if used in namespace and not examine(find(used)[1], namespace[used]).passed:
+                replaced[used] = namespace[used]
+                namespace[used] = find(used)[1].reference
+        verdict = examine(item, answer)
+    finally:
+        namespace.update(replaced)
+    lines = [f"✓ {item.name}: {verdict.message}" if verdict.passed else f"✗ {item.name}: {verdict.message}"]
+    if replaced:
+        lines.append(f"    (tried with the right {', '.join(replaced)}: yours does not pass yet)")
+    if not verdict.passed:
+        raise CheckFailed("\n".join([*lines, f"    See {pointer(stem, item)}."]))
+    print("\n".join(lines))
+
+
+def pointer(stem, item):
+    """Where the lesson explains an item: "lesson 01, 'A gate instead of a squeeze'"."""
+    return f"lesson {stem.split('_')[0]}, '{item.where}'"
+
+
+def _namespace(answer):
+    """The names an answer sees: those of the notebook it was written in."""
+    if hasattr(answer, "__globals__"):
+        return answer.__globals__
+    return vars(sys.modules[getattr(answer, "__module__", "__main__")])
+
+
+def _name(answer, namespace):
+    """Its own name, or for a lambda or a wrapped function the name of an item that it is bound to."""
+    name = getattr(answer, "__name__", "")
+    known = {name for stem in stems() for name in items(stem)}
+    if name in known:
+        return name
+    bound = [key for key, value in namespace.items() if value is answer and key in known]
+    if not bound:
+        raise ValueError(f"{name or answer!r} is no graded item: check(...) takes one of {', '.join(sorted(known))}")
+    return bound[0]
+

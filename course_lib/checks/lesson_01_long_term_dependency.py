@@ -1,0 +1,488 @@
+"""Exercise 01: the recurrent step, its gradient through time, gates, and clipping."""
+
+import torch
+
+from ..models import rnn
+from ..training import clip_gradient as right_clip
+from .spec import Item, normal
+
+IN_CODE, IN_GRADIENT = "From formula to code", "Look inside: the gradient through time"
+IN_GATES, IN_CLIPPING = "Gates: the LSTM and the GRU", "When it explodes: clipping"
+
+
+# ---------------------------------------------------------------- rnn_step
+
+def _step_inputs(generator):
+    def draw(B, d_in, d_h, dtype=torch.float32):
+        return {"x_t": normal(generator, B, d_in, dtype=dtype), "h_prev": normal(generator, B, d_h, dtype=dtype),
+                "W_xh": normal(generator, d_in, d_h, scale=0.4, dtype=dtype),
+                "W_hh": normal(generator, d_h, d_h, scale=0.4, dtype=dtype),
+                "b_h": normal(generator, d_h, scale=0.4, dtype=dtype)}
+    return [draw(2, 3, 4), draw(1, 3, 2, torch.float64), draw(3, 3, 3)]
+
+
+rnn_step = Item("rnn_step", 1, _step_inputs, rnn.rnn_step, ("h_t (B, d_h)",), IN_CODE, free=("rnn_tanh_cell",),
+                properties=((lambda trial, h_t: bool((h_t.abs() <= 1).all()),
+                             "h_t must lie between -1 and 1: tanh comes last."),))
+
+
+@rnn_step.mistake("the tanh is missing: h_t is the sum itself, so nothing keeps it between -1 and 1.")
+def no_tanh(x_t, h_prev, W_xh, W_hh, b_h):
+    return x_t @ W_xh + h_prev @ W_hh + b_h
+
+
+@rnn_step.mistake("the bias b_h is left out of the sum.")
+def no_bias(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.tanh(x_t @ W_xh + h_prev @ W_hh)
+
+
+@rnn_step.mistake("W_hh is transposed: h_prev stands on the left as a row, so it is h_prev @ W_hh.")
+def W_hh_transposed(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.tanh(x_t @ W_xh + h_prev @ W_hh.T + b_h)
+
+
+@rnn_step.mistake("the input x_t is ignored: the term x_t @ W_xh is missing.")
+def input_ignored(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.tanh(h_prev @ W_hh + b_h)
+
+
+@rnn_step.mistake("the previous state is ignored: the term h_prev @ W_hh is missing, so nothing is remembered.")
+def state_ignored(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.tanh(x_t @ W_xh + b_h)
+
+
+@rnn_step.mistake("the bias is added after the tanh; it belongs inside, beside the two products.")
+def bias_after_tanh(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.tanh(x_t @ W_xh + h_prev @ W_hh) + b_h
+
+
+@rnn_step.mistake("a sigmoid stands where the formula has tanh.")
+def sigmoid_for_tanh(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.sigmoid(x_t @ W_xh + h_prev @ W_hh + b_h)
+
+
+@rnn_step.mistake("tanh is taken of each term before they are added; it is taken once, of the sum.")
+def tanh_of_each_term(x_t, h_prev, W_xh, W_hh, b_h):
+    return torch.tanh(x_t @ W_xh) + torch.tanh(h_prev @ W_hh) + b_h
+
+
+# ---------------------------------------------------------------- rnn_forward
+
+def _forward_inputs(generator):
+    def draw(B, n, d_in, d_h, dtype=torch.float32):
+        step = _step_inputs(generator)[0]
+        step = {"W_xh": normal(generator, d_in, d_h, scale=0.4, dtype=dtype),
+                "W_hh": normal(generator, d_h, d_h, scale=0.4, dtype=dtype),
+                "b_h": normal(generator, d_h, scale=0.4, dtype=dtype)}
+        return {"X": normal(generator, B, n, d_in, dtype=dtype), "h_0": normal(generator, B, d_h, dtype=dtype), **step}
+    return [draw(2, 4, 3, 5), draw(1, 5, 3, 2, torch.float64), draw(3, 3, 3, 3), draw(4, 2, 2, 3)]
+
+
+rnn_forward = Item("rnn_forward", 2, _forward_inputs, rnn.rnn_forward, ("H (B, n, d_h)",), IN_CODE,
+                   uses=("rnn_step",), free=("rnn_tanh", "rnn_tanh_cell"))
+
+
+def _walk(X, h_0, weights, order=None, carry=True):
+    """The states of an RNN; the mistakes below change one thing of it each."""
+    h_t, states = h_0, []
+    for t in order if order is not None else range(X.size(1)):
+        h = rnn.rnn_step(X[:, t], h_t, *weights)
+        h_t = h if carry else h_t
+        states.append(h)
+    return states
+
+
+@rnn_forward.mistake("the state is not carried on: every step starts from h_0 again; give the next step the new h_t.")
+def state_not_carried(X, h_0, *weights):
+    return torch.stack(_walk(X, h_0, weights, carry=False), dim=1)
+
+
+@rnn_forward.mistake("time and batch are swapped: X is (B, n, d_in), so step t reads X[:, t], not X[t].")
+def time_and_batch_swapped(X, h_0, *weights):
+    return torch.stack(_walk(X.transpose(0, 1), h_0, weights), dim=0)
+
+
+@rnn_forward.mistake("the states are stacked along the wrong axis: H is (B, n, d_h), so time is dim=1.")
+def stacked_along_batch(X, h_0, *weights):
+    return torch.stack(_walk(X, h_0, weights), dim=0)
+
+
+@rnn_forward.mistake("only the last state is returned; H holds the state after every step, (B, n, d_h).")
+def only_the_last(X, h_0, *weights):
+    return _walk(X, h_0, weights)[-1]
+
+
+@rnn_forward.mistake("the sequence is read from its end: step 1 must read X[:, 0].")
+def reads_backwards(X, h_0, *weights):
+    return torch.stack(_walk(X, h_0, weights, order=range(X.size(1) - 1, -1, -1)), dim=1)
+
+
+@rnn_forward.mistake("the states are right but in reversed order: H[:, 0] must be the state after the first step.")
+def reversed_order(X, h_0, *weights):
+    return torch.stack(_walk(X, h_0, weights)[::-1], dim=1)
+
+
+@rnn_forward.mistake("the sequence is read from its end and the states are put back in place: that is the backward "
+                     "half of a two-way RNN; here step 1 reads X[:, 0].")
+def backward_direction(X, h_0, *weights):
+    return torch.stack(_walk(X, h_0, weights, order=range(X.size(1) - 1, -1, -1))[::-1], dim=1)
+
+
+@rnn_forward.mistake("h_0 itself stands in H: H begins with the state after the first step and has n entries.")
+def h_0_included(X, h_0, *weights):
+    return torch.stack([h_0, *_walk(X, h_0, weights)], dim=1)
+
+
+@rnn_forward.mistake("h_0 is shifted into H and the last state is lost: H[:, t] is the state AFTER reading X[:, t].")
+def one_state_late(X, h_0, *weights):
+    return torch.stack([h_0, *_walk(X, h_0, weights)[:-1]], dim=1)
+
+
+@rnn_forward.mistake("h_0 is ignored: the first step starts from zeros instead.")
+def h_0_ignored(X, h_0, *weights):
+    return torch.stack(_walk(X, torch.zeros_like(h_0), weights), dim=1)
+
+
+# ---------------------------------------------------------------- gradient_norms
+
+def _gradient_inputs(generator):
+    def draw(n, d_h, dtype=torch.float32):
+        return {"H": torch.tanh(normal(generator, n, d_h, dtype=dtype)),
+                "W_hh": normal(generator, d_h, d_h, scale=0.7, dtype=dtype)}
+    return [draw(4, 3), draw(5, 2, torch.float64), draw(3, 3), draw(1, 4)]
+
+
+gradient_norms = Item("gradient_norms", 3, _gradient_inputs, rnn.gradient_norms, ("norms (n,)",), IN_GRADIENT,
+                      gradients=False)
+
+
+def _norms(H, W_hh, jacobian, norm=torch.linalg.norm, product=torch.matmul):
+    """gradient_norms with its Jacobian, norm or product exchanged."""
+    grad = torch.eye(H.size(1), dtype=H.dtype)
+    norms = [norm(grad)]
+    for t in range(len(H) - 1, 0, -1):
+        grad = product(jacobian(H, W_hh, t), grad)
+        norms.append(norm(grad))
+    return torch.stack(norms[::-1])
+
+
+def _jacobian(H, W_hh, t):
+    return W_hh * (1 - H[t] ** 2)
+
+
+@gradient_norms.mistake("the derivative of tanh is missing: each step multiplies by W_hh AND by 1 - h^2.")
+def tanh_derivative_left_out(H, W_hh):
+    return _norms(H, W_hh, lambda H, W_hh, t: W_hh)
+
+
+@gradient_norms.mistake("1 - h^2 scales the rows of W_hh; it belongs to the columns, since column j of W_hh makes "
+                        "unit j of the next state (the column-vector formula has the transpose of W_hh there).")
+def W_hh_not_transposed(H, W_hh):
+    return _norms(H, W_hh, lambda H, W_hh, t: torch.diag(1 - H[t] ** 2) @ W_hh)
+
+
+@gradient_norms.mistake("one step too few: dh_n/dh_n counts too, its norm sqrt(d_h) is the last of n entries.")
+def one_step_too_few(H, W_hh):
+    return rnn.gradient_norms(H, W_hh)[:-1]
+
+
+@gradient_norms.mistake("one step too many: between h_t and h_n lie n - t steps, none of them for the last entry.")
+def one_step_too_many(H, W_hh):
+    grad = torch.eye(H.size(1), dtype=H.dtype)
+    norms = []
+    for t in range(len(H) - 1, -1, -1):
+        grad = _jacobian(H, W_hh, t) @ grad
+        norms.append(grad.norm())
+    return torch.stack(norms[::-1])
+
+
+@gradient_norms.mistake("the Jacobians are multiplied element by element (*); the chain rule takes the matrix product (@).")
+def elementwise_product(H, W_hh):
+    return _norms(H, W_hh, _jacobian, product=torch.mul)
+
+
+@gradient_norms.mistake("1 - h^2 is taken of the state before the step; tanh gave the state AFTER it, h_{t+1}.")
+def derivative_one_step_early(H, W_hh):
+    return _norms(H, W_hh, lambda H, W_hh, t: W_hh * (1 - H[t - 1] ** 2))
+
+
+@gradient_norms.mistake("the norms come in reversed order: the first entry belongs to h_1, the last to h_n.")
+def reversed_norms(H, W_hh):
+    return rnn.gradient_norms(H, W_hh).flip(0)
+
+
+@gradient_norms.mistake("this is the largest singular value; the Frobenius norm is the root of the sum of all squares.")
+def spectral_norm(H, W_hh):
+    return _norms(H, W_hh, _jacobian, norm=lambda grad: torch.linalg.matrix_norm(grad, 2))
+
+
+@gradient_norms.mistake("the root is missing: these are the squares of the norms.")
+def squared_norm(H, W_hh):
+    return rnn.gradient_norms(H, W_hh) ** 2
+
+
+@gradient_norms.mistake("each entry is the norm of one step's Jacobian alone; multiply all of them from t to n.")
+def not_accumulated(H, W_hh):
+    steps = [_jacobian(H, W_hh, t + 1).norm() for t in range(len(H) - 1)]
+    return torch.stack([*steps, torch.eye(H.size(1), dtype=H.dtype).norm()])
+
+
+@gradient_norms.mistake("1 - h stands where the derivative of tanh is 1 - h^2.")
+def derivative_not_squared(H, W_hh):
+    return _norms(H, W_hh, lambda H, W_hh, t: W_hh * (1 - H[t]))
+
+
+# ---------------------------------------------------------------- lstm_step
+
+def _lstm_inputs(generator):
+    def draw(B, d_in, d_h, dtype=torch.float32):
+        return {"x_t": normal(generator, B, d_in, dtype=dtype), "h_prev": normal(generator, B, d_h, dtype=dtype),
+                "c_prev": normal(generator, B, d_h, dtype=dtype),
+                "W": normal(generator, d_in, 4 * d_h, scale=0.5, dtype=dtype),
+                "U": normal(generator, d_h, 4 * d_h, scale=0.5, dtype=dtype),
+                "b": normal(generator, 4 * d_h, scale=0.5, dtype=dtype)}
+    return [draw(2, 3, 4), draw(1, 3, 2, torch.float64), draw(3, 3, 3)]
+
+
+lstm_step = Item("lstm_step", 2, _lstm_inputs, rnn.lstm_step, ("h_t (B, d_h)", "c_t (B, d_h)"), IN_GATES,
+                 free=("lstm_cell", "lstm"))
+
+
+def _lstm(x_t, h_prev, c_prev, W, U, b, order=(0, 1, 2, 3), candidate=torch.tanh, squash=torch.tanh):
+    """lstm_step with the gates read in another order, or other functions."""
+    parts = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
+    i, f, g, o = (parts[k] for k in order)
+    c_t = torch.sigmoid(f) * c_prev + torch.sigmoid(i) * candidate(g)
+    return torch.sigmoid(o) * squash(c_t), c_t
+
+
+@lstm_step.mistake("the gates are read in the order i, f, o, g; here the last axis holds i, f, g, o.")
+def order_ifog(*inputs):
+    return _lstm(*inputs, order=(0, 1, 3, 2))
+
+
+@lstm_step.mistake("the gates are read in the order f, i, g, o; here the last axis holds i, f, g, o.")
+def order_figo(*inputs):
+    return _lstm(*inputs, order=(1, 0, 2, 3))
+
+
+@lstm_step.mistake("the gates are read in the order f, i, o, g; here the last axis holds i, f, g, o.")
+def order_fiog(*inputs):
+    return _lstm(*inputs, order=(1, 0, 3, 2))
+
+
+@lstm_step.mistake("the gates are read in the order i, g, f, o; here the last axis holds i, f, g, o.")
+def order_igfo(*inputs):
+    return _lstm(*inputs, order=(0, 2, 1, 3))
+
+
+@lstm_step.mistake("the gates are read in the order i, o, f, g; here the last axis holds i, f, g, o.")
+def order_iofg(*inputs):
+    return _lstm(*inputs, order=(0, 2, 3, 1))
+
+
+@lstm_step.mistake("h_t lacks a tanh: it is o * tanh(c_t), not o * c_t.")
+def tanh_of_c_left_out(*inputs):
+    return _lstm(*inputs, squash=lambda c_t: c_t)
+
+
+@lstm_step.mistake("the candidate g takes tanh; the sigmoid is for the three gates i, f and o.")
+def sigmoid_for_g(*inputs):
+    return _lstm(*inputs, candidate=torch.sigmoid)
+
+
+@lstm_step.mistake("the candidate g lacks its tanh.")
+def no_tanh_for_g(*inputs):
+    return _lstm(*inputs, candidate=lambda g: g)
+
+
+@lstm_step.mistake("the gates lack their sigmoid: without it they are no shares between 0 and 1.")
+def gates_without_sigmoid(x_t, h_prev, c_prev, W, U, b):
+    i, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
+    c_t = f * c_prev + i * torch.tanh(g)
+    return o * torch.tanh(c_t), c_t
+
+
+@lstm_step.mistake("the two results are swapped: h_t comes first, c_t second.")
+def results_swapped(*inputs):
+    return rnn.lstm_step(*inputs)[::-1]
+
+
+@lstm_step.mistake("only h_t is returned; the next step needs c_t as well: return h_t, c_t.")
+def only_h(*inputs):
+    return rnn.lstm_step(*inputs)[0]
+
+
+@lstm_step.mistake("the bias b is left out.")
+def lstm_no_bias(x_t, h_prev, c_prev, W, U, b):
+    return rnn.lstm_step(x_t, h_prev, c_prev, W, U, torch.zeros_like(b))
+
+
+@lstm_step.mistake("the forget gate is missing: c_t is f * c_prev + i * g, the old cell is scaled by f before it is kept.")
+def forget_gate_left_out(x_t, h_prev, c_prev, W, U, b):
+    i, _, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
+    c_t = c_prev + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c_t), c_t
+
+
+@lstm_step.mistake("h_t is made from the old cell: use tanh(c_t), the new one.")
+def old_cell_in_h(x_t, h_prev, c_prev, W, U, b):
+    o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)[3]
+    return torch.sigmoid(o) * torch.tanh(c_prev), rnn.lstm_step(x_t, h_prev, c_prev, W, U, b)[1]
+
+
+# ---------------------------------------------------------------- gru_step
+
+def _gru_inputs(generator):
+    def draw(B, d_in, d_h, dtype=torch.float32):
+        return {"x_t": normal(generator, B, d_in, dtype=dtype), "h_prev": normal(generator, B, d_h, dtype=dtype),
+                "W": normal(generator, d_in, 3 * d_h, scale=0.5, dtype=dtype),
+                "U": normal(generator, d_h, 3 * d_h, scale=0.5, dtype=dtype),
+                "b_W": normal(generator, 3 * d_h, scale=0.7, dtype=dtype),
+                "b_U": normal(generator, 3 * d_h, scale=0.7, dtype=dtype)}
+    return [draw(2, 3, 4), draw(1, 3, 2, torch.float64), draw(3, 3, 3)]
+
+
+gru_step = Item("gru_step", 2, _gru_inputs, rnn.gru_step, ("h_t (B, d_h)",), IN_GATES, free=("gru_cell", "gru"))
+
+
+def _gru(x_t, h_prev, W, U, b_W, b_U, order=(0, 1, 2), squash=torch.tanh, reset=True):
+    """gru_step with its parts read in another order, or another candidate."""
+    x, h = (x_t @ W + b_W).chunk(3, dim=-1), (h_prev @ U + b_U).chunk(3, dim=-1)
+    r, z = (torch.sigmoid(x[k] + h[k]) for k in order[:2])
+    n = squash(x[order[2]] + (r if reset else 1.0) * h[order[2]])
+    return (1 - z) * n + z * h_prev
+
+
+@gru_step.mistake("z and 1 - z are swapped: here z keeps the old state, h_t = (1 - z) * n + z * h_prev.")
+def z_swapped(x_t, h_prev, W, U, b_W, b_U):
+    (x_r, x_z, x_n), (h_r, h_z, h_n) = (x_t @ W + b_W).chunk(3, -1), (h_prev @ U + b_U).chunk(3, -1)
+    r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
+    return z * torch.tanh(x_n + r * h_n) + (1 - z) * h_prev
+
+
+@gru_step.mistake("the reset gate is applied before the product with U (the paper's form, its bias outside); "
+                  "torch.nn.GRU and this exercise apply it after: r * (h_prev @ U_n + b_U_n).")
+def reset_before_product(x_t, h_prev, W, U, b_W, b_U):
+    d_h = h_prev.size(-1)
+    r, z = torch.sigmoid((x_t @ W + b_W + h_prev @ U + b_U)[:, :2 * d_h]).chunk(2, -1)
+    n = torch.tanh((x_t @ W + b_W)[:, 2 * d_h:] + (r * h_prev) @ U[:, 2 * d_h:] + b_U[2 * d_h:])
+    return (1 - z) * n + z * h_prev
+
+
+@gru_step.mistake("the bias b_U of the candidate stands outside the reset gate; it belongs inside: r * (h_prev @ U_n + b_U_n).")
+def bias_outside_reset(x_t, h_prev, W, U, b_W, b_U):
+    d_h = h_prev.size(-1)
+    r, z = torch.sigmoid((x_t @ W + b_W + h_prev @ U + b_U)[:, :2 * d_h]).chunk(2, -1)
+    n = torch.tanh((x_t @ W + b_W)[:, 2 * d_h:] + r * (h_prev @ U[:, 2 * d_h:]) + b_U[2 * d_h:])
+    return (1 - z) * n + z * h_prev
+
+
+@gru_step.mistake("both biases of the candidate stand inside the reset gate; b_W belongs outside: x W_n + b_W_n + r * (...).")
+def both_biases_inside_reset(x_t, h_prev, W, U, b_W, b_U):
+    d_h = h_prev.size(-1)
+    r, z = torch.sigmoid((x_t @ W + b_W + h_prev @ U + b_U)[:, :2 * d_h]).chunk(2, -1)
+    n = torch.tanh((x_t @ W)[:, 2 * d_h:] + r * (h_prev @ U + b_U + b_W)[:, 2 * d_h:])
+    return (1 - z) * n + z * h_prev
+
+
+@gru_step.mistake("the parts are read in the order z, r, n; here the last axis holds r, z, n.")
+def order_zrn(*inputs):
+    return _gru(*inputs, order=(1, 0, 2))
+
+
+@gru_step.mistake("the candidate n takes tanh; the sigmoid is for the two gates r and z.")
+def sigmoid_for_n(*inputs):
+    return _gru(*inputs, squash=torch.sigmoid)
+
+
+@gru_step.mistake("the candidate n lacks its tanh.")
+def no_tanh_for_n(*inputs):
+    return _gru(*inputs, squash=lambda n: n)
+
+
+@gru_step.mistake("the reset gate r is not used: it scales what the candidate sees of the old state.")
+def reset_left_out(*inputs):
+    return _gru(*inputs, reset=False)
+
+
+@gru_step.mistake("the biases b_W and b_U are left out.")
+def gru_no_bias(x_t, h_prev, W, U, b_W, b_U):
+    return rnn.gru_step(x_t, h_prev, W, U, torch.zeros_like(b_W), torch.zeros_like(b_U))
+
+
+@gru_step.mistake("the candidate alone is returned; it is mixed with the old state: (1 - z) * n + z * h_prev.")
+def only_the_candidate(x_t, h_prev, W, U, b_W, b_U):
+    (x_r, _, x_n), (h_r, _, h_n) = (x_t @ W + b_W).chunk(3, -1), (h_prev @ U + b_U).chunk(3, -1)
+    return torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
+
+
+# ---------------------------------------------------------------- clip_gradient
+
+def _clip_inputs(generator):
+    def draw(shapes, length, max_norm, dtype=torch.float32):
+        grads = [normal(generator, *shape, dtype=dtype) for shape in shapes]
+        norm = torch.stack([grad.norm() for grad in grads]).norm()
+        return {"grads": [grad * length / norm for grad in grads], "max_norm": max_norm}
+    return [draw([(2, 3), (4,)], length=5.0, max_norm=1.5), draw([(3,), (2, 2), (5,)], length=0.7, max_norm=2.0),
+            draw([(4, 2)], length=3.0, max_norm=0.5, dtype=torch.float64), draw([(2,), (3, 2)], 1.2, 0.8)]
+
+
+clip_gradient = Item("clip_gradient", 1, _clip_inputs, right_clip, ("grads, a list of tensors",), IN_CLIPPING,
+                     free=("clip_grad_norm_",), gradients=False)
+
+
+def _global_norm(grads):
+    return torch.sqrt(sum(grad.pow(2).sum() for grad in grads))
+
+
+@clip_gradient.mistake("each tensor is clipped by its own norm, which turns the direction of the whole; take one norm "
+                       "over all of them.")
+def per_tensor(grads, max_norm):
+    return [grad * min(1.0, max_norm / float(grad.norm())) for grad in grads]
+
+
+@clip_gradient.mistake("single values are clipped to +-max_norm, which turns the direction; scale all of them by one factor.")
+def clips_values(grads, max_norm):
+    return [grad.clamp(-max_norm, max_norm) for grad in grads]
+
+
+@clip_gradient.mistake("a gradient shorter than max_norm is stretched: the factor is min(1, max_norm / norm).")
+def scales_up(grads, max_norm):
+    return [grad * max_norm / _global_norm(grads) for grad in grads]
+
+
+@clip_gradient.mistake("the gradients given are changed in place: return new tensors, the caller still needs the old.")
+def changes_its_inputs(grads, max_norm):
+    scale = min(1.0, max_norm / float(_global_norm(grads)))
+    for grad in grads:
+        grad.mul_(scale)
+    return grads
+
+
+@clip_gradient.mistake("the norms of the tensors are added; the norm of the whole is the root of the sum of all squares.")
+def sum_of_norms(grads, max_norm):
+    return [grad * min(1.0, max_norm / float(sum(g.norm() for g in grads))) for grad in grads]
+
+
+@clip_gradient.mistake("the root is missing in the norm: max_norm is divided by the sum of squares.")
+def root_left_out(grads, max_norm):
+    return [grad * min(1.0, max_norm / float(_global_norm(grads) ** 2)) for grad in grads]
+
+
+@clip_gradient.mistake("the gradients become unit vectors: multiply by max_norm / norm, not by 1 / norm.")
+def unit_length(grads, max_norm):
+    return [grad / _global_norm(grads) if _global_norm(grads) > max_norm else grad for grad in grads]
+
+
+@clip_gradient.mistake("the comparison is turned round: scale where the norm is LARGER than max_norm.")
+def comparison_turned(grads, max_norm):
+    return [grad * max(1.0, max_norm / float(_global_norm(grads))) for grad in grads]
+
+
+@clip_gradient.mistake("nothing is clipped: the gradients come back as they were.")
+def nothing_clipped(grads, max_norm):
+    return [grad.clone() for grad in grads]
+
+
+ITEMS = [rnn_step, rnn_forward, gradient_norms, lstm_step, gru_step, clip_gradient]

@@ -1,0 +1,1 @@
+"""The data of the lessons: made from a seed, without any download."""

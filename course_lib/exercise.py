@@ -1,0 +1,113 @@
+"""Exercise notebooks as data: read them, find the answers in them, make the exercise of a solution.
+
+solutions/ is the source; the exercise, pristine, is what `derive` makes of it.  A notebook that came
+from outside is read with care: every fault is a NotebookError, one line that says what to do.
+"""
+
+import ast
+import os
+import re
+from pathlib import Path
+
+import nbformat
+
+ROOT = Path(os.environ.get("COURSE_ROOT") or Path(__file__).parents[1])
+STUB = 'raise NotImplementedError("write your answer here")'
+LARGEST = 50_000_000  # bytes; a notebook without its outputs has some ten thousand
+REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION.*?### END SOLUTION[^\n]*", re.MULTILINE | re.DOTALL)
+
+
+class NotebookError(ValueError):
+    """A notebook that can't be used, and why, in one line."""
+
+
+def read(path):
+    """The notebook at `path`, brought to format 4.  Raises NotebookError."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > LARGEST:
+            raise NotebookError(f"{path}: {path.stat().st_size / 1e6:.0f} MB; clear its outputs "
+                                "(Edit > Clear Outputs of All Cells) and save it again")
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise NotebookError(f"{path}: there is no such file") from None
+    except IsADirectoryError:
+        raise NotebookError(f"{path}: a folder, not a notebook") from None
+    except UnicodeDecodeError:
+        raise NotebookError(f"{path}: not UTF-8 text, so not a notebook") from None
+    except OSError as problem:
+        raise NotebookError(f"{path}: can't be read ({problem.strerror})") from None
+    if not text.strip():
+        raise NotebookError(f"{path}: the file is empty")
+    try:
+        notebook = nbformat.reads(text, as_version=4)
+        cells = [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+    except Exception as problem:  # nbformat raises whatever the broken file led to
+        raise NotebookError(f"{path}: not a Jupyter notebook ({type(problem).__name__}: "
+                            f"{' '.join(str(problem).split())[:80]})") from None
+    if not any(kind == "code" for kind, _, _ in cells):
+        raise NotebookError(f"{path}: no code cell in it")
+    return notebook
+
+
+def derive(solution):
+    """The exercise that a solution notebook gives: answers become stubs, outputs go."""
+    exercise = nbformat.from_dict(solution)
+    for cell in exercise.cells:
+        if cell.cell_type == "code":
+            cell.source = REGION.sub(lambda match: match[1] + STUB, cell.source)
+            cell.outputs, cell.execution_count = [], None
+    return exercise
+
+
+def pristine(stem):
+    """The exercise as it was handed out.  Raises NotebookError if this copy of the course lacks it."""
+    return derive(read(ROOT / "solutions" / f"{stem}.ipynb"))
+
+
+def grade_id(cell, kind="solution"):
+    """The cell's nbgrader id if it is of that kind ('solution': answer, 'grade': check), else None."""
+    mark = cell.metadata.get("nbgrader") or {}
+    return mark.get("grade_id") if isinstance(mark, dict) and mark.get(kind) else None
+
+
+def answers(notebook, names):
+    """({name: source}, {name: note}) of the answer cells for the items in `names`.
+
+    By grade_id; where that was lost, the last cell that defines the name at its top level.  The note
+    says what was unusual; a name without an answer has only a note.
+    """
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    found, notes = {}, {}
+    for name in names:
+        marked = [cell.source for cell in code if grade_id(cell) == name]
+        written = [source for source in marked if STUB not in source]
+        if len(marked) > 1:
+            notes[name] = f"{len(marked)} cells are marked as the answer; the last one that is filled in was taken"
+        if not marked:
+            marked = written = [cell.source for cell in code if not grade_id(cell) and name in _defined(cell.source)]
+            notes[name] = ("the mark of the answer cell was lost; the cell that defines the name was taken"
+                           if marked else "no answer cell for it in the notebook")
+        if marked:
+            found[name] = (written or marked)[-1]
+    return found, notes
+
+
+def _defined(source):
+    """The names that a cell defines at its top level; none if it does not parse."""
+    try:
+        body = ast.parse(source).body
+    except (SyntaxError, ValueError):
+        return set()
+    names = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+    return names | {target.id for node in body if isinstance(node, ast.Assign)
+                    for target in node.targets if isinstance(target, ast.Name)}
+
+
+def hints(notebook, name):
+    """The hints for an item, step by step: the folded texts of the cell with metadata course.hints."""
+    for cell in notebook.cells:
+        if (cell.metadata.get("course") or {}).get("hints") == name:
+            steps = re.findall(r"<summary>.*?</summary>(.*?)</details>", cell.source, re.DOTALL)
+            return [step.strip() for step in steps]
+    return []

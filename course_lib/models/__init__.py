@@ -1,0 +1,1 @@
+"""The models that the lessons build, one file a family."""

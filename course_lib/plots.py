@@ -1,0 +1,100 @@
+"""Pictures: every function returns a closed figure whose title states what is to be seen.
+
+A notebook cell ends with that figure.  Korean text is drawn with the font shipped in data/fonts.
+"""
+
+import io
+from pathlib import Path
+
+from matplotlib import font_manager, rc_context
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+# Okabe and Ito 2008: told apart by colour-blind readers; markers and dashes say it a second time.
+COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"]
+MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
+DASHES = ["-", "--", "-.", ":", "-", "--", "-."]
+
+font_manager.fontManager.addfont(Path(__file__).parent / "data" / "fonts" / "CourseHangul.ttf")
+STYLE = {"font.family": ["DejaVu Sans", "Course Hangul"], "font.size": 9, "axes.titlesize": 10,
+         "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
+         "legend.frameon": False, "image.cmap": "cividis", "savefig.dpi": 100, "figure.dpi": 100}
+
+
+class Picture(Figure):
+    """A matplotlib figure that shows itself as PNG and belongs to no window."""
+
+    def _repr_png_(self):
+        buffer = io.BytesIO()
+        with rc_context(STYLE):
+            self.savefig(buffer, format="png", metadata={"Software": None})
+        return buffer.getvalue()
+
+    def __repr__(self):
+        # The same text on every machine, since stored outputs are compared.
+        width, height = self.get_size_inches()
+        return f"<picture, {width:g} x {height:g} inches>"
+
+
+def picture(columns=1, rows=1, width=7.0, height=2.8, **subplots):
+    """An empty picture and its axes, for drawings of your own: ``figure, axes = picture(columns=2)``.
+
+    width, height: inches, 7 x 3 at the most in a lesson.  Further arguments go to Figure.subplots.
+    """
+    with rc_context(STYLE):
+        figure = Picture(figsize=(width, height), layout="constrained")
+        FigureCanvasAgg(figure)
+        return figure, figure.subplots(rows, columns, **subplots)
+
+
+def lines(x, curves, title, xlabel, ylabel, log=False, ylim=None, axes=None, legend=True):
+    """Curves over common x values.  Returns a Picture, or draws into `axes`.
+
+    curves: {"label": values}, as many values as x has.  log: logarithmic y axis.
+    """
+    figure = None
+    if axes is None:
+        figure, axes = picture()
+    with rc_context(STYLE):
+        for number, (label, values) in enumerate(curves.items()):
+            look = number % len(COLOURS)
+            axes.plot(x, values, label=label, color=COLOURS[look], linestyle=DASHES[look],
+                      marker=MARKERS[look] if len(x) <= 20 else None, markersize=4)
+        axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+        if log:
+            axes.set_yscale("log")
+        if ylim:
+            axes.set_ylim(*ylim)
+        if legend and len(curves) > 1:
+            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return figure
+
+
+def heatmap(values, title, rows=None, columns=None, ylabel="", xlabel="", axes=None, numbers=False):
+    """A matrix as colours: row i of `values` is row i of the picture.
+
+    values (n, m).  rows, columns: texts on the axes, Korean too.  numbers: print each value.
+    """
+    figure = None
+    if axes is None:
+        figure, axes = picture(width=min(7.0, 1.8 + 0.45 * len(values[0])))
+    with rc_context(STYLE):
+        image = axes.imshow(values, aspect="auto", cmap="cividis")
+        axes.grid(False)
+        axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+        if rows is not None:
+            axes.set_yticks(range(len(rows)), rows)
+        if columns is not None:
+            axes.set_xticks(range(len(columns)), columns, rotation=45 if max(map(len, columns)) > 3 else 0)
+        if numbers:
+            _write_values(axes, values, image)
+        axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    return figure
+
+
+def _write_values(axes, values, image):
+    for i, row in enumerate(values):
+        for j, value in enumerate(row):
+            shade = image.norm(float(value))
+            axes.text(j, i, f"{float(value):.2f}", ha="center", va="center",
+                      color="black" if shade > 0.5 else "white", fontsize=8)

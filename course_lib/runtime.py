@@ -1,0 +1,51 @@
+"""What every notebook sets first: seed, one thread, the static switch, the device."""
+
+import os
+import random
+import time
+
+import numpy as np
+import torch
+
+
+def seed(number):
+    """Make every random draw repeat, on one thread.  Returns the seed used.
+
+    number: an int.  COURSE_SEED in the environment is added to it: `make claims` runs each lesson
+    under several seeds that way.
+
+    One thread, because small models are faster on one than on two, and because sums over several
+    threads round differently from machine to machine.
+    """
+    number = number + int(os.environ.get("COURSE_SEED", "0"))
+    random.seed(number)
+    np.random.seed(number)
+    torch.manual_seed(number)
+    torch.set_num_threads(1)
+    return number
+
+
+def static():
+    """True where nobody is there to click: stored outputs and tests (COURSE_STATIC=1)."""
+    return os.environ.get("COURSE_STATIC", "") not in ("", "0")
+
+
+def device():
+    """'cuda' where torch finds a GPU, otherwise 'cpu'."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def seconds(work, repeats=5):
+    """The shortest of `repeats` runs of `work()`, in seconds: the least disturbed one."""
+    best = float("inf")
+    for _ in range(repeats):
+        start = time.perf_counter()
+        work()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def print_timing(text):
+    """Print a measured time.  Silent in stored outputs, where it would differ at every run."""
+    if not static():
+        print(text)
