@@ -1,0 +1,49 @@
+# The verbs of the course; `make` alone lists them.
+# Another Python: make PYTHON=python3.12 lab. Another port: make PORT=8900 lab.
+# One lesson only: make KEY=05 notebooks (exercises, site, claims too).
+PYTHON ?= python3
+PORT ?=
+KEY =
+SUBMISSIONS ?= submissions/
+OUT ?= grades/
+
+BOOTSTRAP = $(PYTHON) course_lib/bootstrap.py
+RUN = @$(BOOTSTRAP) run --extra test --
+
+.PHONY: help lab test check notebooks exercises grade site claims clean distclean
+
+help:
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+lab: ## set up, and open the course in JupyterLab (PORT=8900)
+	@$(BOOTSTRAP) lab $(if $(PORT),--port $(PORT))
+
+test: ## set up, and prove everything: lint, unit tests, every lesson, the grader, the browser
+	$(RUN) python -m ruff check .
+	$(RUN) python -m pytest
+
+check: ## the fast part of test, under two minutes
+	$(RUN) python -m ruff check .
+	$(RUN) python -m pytest -m "not lessons and not browser and not slow"
+
+notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson)
+	$(RUN) python -m course_lib.authoring notebooks $(KEY)
+
+exercises: ## make exercises/ from solutions/
+	$(RUN) python -m course_lib.authoring exercises $(KEY)
+
+grade: ## grade a class (SUBMISSIONS=submissions/ OUT=grades/)
+	@$(BOOTSTRAP) run -- course grade $(SUBMISSIONS) --out $(OUT)
+
+site: ## the lessons as pages to read, in site/
+	$(RUN) python -m course_lib.authoring site $(KEY)
+
+claims: ## measure anew what the lessons claim
+	$(RUN) python -m course_lib.authoring claims $(KEY)
+
+clean: ## remove caches and what was generated, keep .venv
+	@rm -rf site artefacts build dist *.egg-info .pytest_cache .ruff_cache
+	@find . -name .venv -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
+
+distclean: clean ## clean, and remove .venv
+	@rm -rf .venv

@@ -1,0 +1,117 @@
+"""pyproject.toml, constraints.txt, environment.yml, Makefile and CI say the same, and it is installed."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+
+from course_lib import bootstrap, installed
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+EXTRAS = PROJECT["optional-dependencies"]
+CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
+VERBS = {"lab", "test", "check", "notebooks", "exercises", "grade", "site", "claims", "clean"}
+
+
+def test_constraints_are_exact_pins_in_order():
+    text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines() if not line.startswith("#")]
+    exact = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*==[0-9][0-9a-z.]*")
+    assert [line for line in lines if not exact.fullmatch(line)] == []
+    names = [line.split("==")[0] for line in lines]
+    assert names == sorted(set(names))
+
+
+@pytest.mark.parametrize("line", sum(EXTRAS.values(), PROJECT["dependencies"]))
+def test_every_direct_requirement_is_pinned_within_its_range(line):
+    requirement = Requirement(line)
+    assert installed.pins()[installed.normal(requirement.name)] in requirement.specifier
+
+
+def test_torch_is_exact_in_both():
+    assert "torch==2.13.0" in PROJECT["dependencies"]
+    assert installed.pins()["torch"] == "2.13.0"
+
+
+def test_the_python_range_is_the_same_everywhere():
+    conda = next(line for line in CONDA["dependencies"] if str(line).startswith("python ")).split(" ", 1)[1]
+    lowest = ">=" + ".".join(map(str, bootstrap.MINIMUM))
+    assert PROJECT["requires-python"] == lowest and conda.split(",")[0] == lowest
+    jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
+    for version in jobs["test"]["strategy"]["matrix"]["python"]:
+        assert version in SpecifierSet(conda)
+
+
+def test_conda_installs_this_project_with_the_constraints():
+    pip = next(part["pip"] for part in CONDA["dependencies"] if isinstance(part, dict))
+    assert pip == ["-c constraints.txt", "-e .[test]"] and "pip" in CONDA["dependencies"]
+    assert set(EXTRAS) == {"test"}    # a new extra has to be named there, and in bootstrap.py
+
+
+def needed():
+    """The names of course-lib's requirements, and of theirs, that hold on this machine."""
+    names, todo = set(), [(Requirement("course-lib[test]"), {"test"})]
+    while todo:
+        requirement, extras = todo.pop()
+        for line in metadata.requires(requirement.name) or []:
+            new = Requirement(line)
+            holds = new.marker is None or any(new.marker.evaluate({"extra": e}) for e in extras | {""})
+            if holds and (name := installed.normal(new.name)) not in names:
+                names.add(name)
+                todo.append((new, new.extras))
+    return {name for name in names if not re.match("nvidia-|cuda-|triton|appnope|pywinpty", name)}
+
+
+def test_what_is_installed_is_what_constraints_say():
+    assert installed.differences(["test"]) == []
+    assert needed() - set(installed.pins()) == set()
+    assert set(installed.pins()) - needed() <= ({"overrides"} if sys.version_info >= (3, 12) else set())
+
+
+def test_a_difference_is_told_by_name(tmp_path, monkeypatch):
+    for name in ("pyproject.toml", "constraints.txt"):
+        text = (ROOT / name).read_text(encoding="utf-8").replace('"torch==2.13.0",', '"no-such-thing",')
+        text = text.replace("\ntqdm==", "\nno-such-thing==1.0\ntqdm==0.")
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(installed, "ROOT", tmp_path)
+    assert [line.split(",")[0] for line in installed.differences()] == [
+        "no-such-thing: missing", f"tqdm: {metadata.version('tqdm')}"]
+
+
+def test_make_lists_its_verbs_and_knows_them():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert VERBS <= set(re.findall(r"^  make (\w+) +\S", listed, re.MULTILINE))
+    subprocess.run(["make", "-n", *sorted(VERBS)], cwd=ROOT, capture_output=True, check=True)
+
+
+def ci(folder, python, make="", apt_get=""):
+    """.ci/run on a machine whose make and apt-get do this."""
+    programs = {"make": f'echo "make $*, browser $COURSE_REQUIRE_BROWSER"; {make}', "chromium": "",
+                "sudo": 'shift; "$@"', "apt-get": f'echo "apt-get $*"; {apt_get}'}
+    for name, body in programs.items():
+        (folder / name).write_text("#!/bin/sh\n" + body + "\n")
+        (folder / name).chmod(0o755)
+    env = dict(os.environ, PATH=f"{folder}:{os.environ['PATH']}", PYTHON=python)
+    return subprocess.run([ROOT / ".ci/run"], env=env, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("status", [0, 2])
+def test_ci_runs_make_test_and_passes_its_failure_on(status, tmp_path):
+    done = ci(tmp_path, sys.executable, make=f"exit {status}")
+    assert done.returncode == status, done.stderr
+    assert done.stdout.endswith(f"make PYTHON={sys.executable} test, browser 1\n")
+
+
+def test_ci_installs_what_is_missing_and_stops_where_that_fails(tmp_path):
+    done = ci(tmp_path, "no-such-python", apt_get='[ "$1" != install ]')
+    assert done.returncode != 0 and "make" not in done.stdout
+    assert done.stdout.startswith("apt-get update\napt-get install -y --no-install-recommends python3 ")
