@@ -6,7 +6,7 @@ A notebook cell ends with that figure.  Korean text is drawn with the font shipp
 import io
 from pathlib import Path
 
-from matplotlib import font_manager, rc_context
+from matplotlib import font_manager, rcParams
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -19,6 +19,7 @@ font_manager.fontManager.addfont(Path(__file__).parent / "data" / "fonts" / "Cou
 STYLE = {"font.family": ["DejaVu Sans", "Course Hangul"], "font.size": 9, "axes.titlesize": 10,
          "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
          "legend.frameon": False, "image.cmap": "cividis", "savefig.dpi": 100, "figure.dpi": 100}
+rcParams.update(STYLE)  # for the learner's own pyplot pictures too
 
 
 class Picture(Figure):
@@ -26,8 +27,7 @@ class Picture(Figure):
 
     def _repr_png_(self):
         buffer = io.BytesIO()
-        with rc_context(STYLE):
-            self.savefig(buffer, format="png", metadata={"Software": None})
+        self.savefig(buffer, format="png", metadata={"Software": None})
         return buffer.getvalue()
 
     def __repr__(self):
@@ -41,10 +41,9 @@ def picture(columns=1, rows=1, width=7.0, height=2.8, **subplots):
 
     width, height: inches, 7 x 3 at the most in a lesson.  Further arguments go to Figure.subplots.
     """
-    with rc_context(STYLE):
-        figure = Picture(figsize=(width, height), layout="constrained")
-        FigureCanvasAgg(figure)
-        return figure, figure.subplots(rows, columns, **subplots)
+    figure = Picture(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, **subplots)
 
 
 def lines(x, curves, title, xlabel, ylabel, log=False, ylim=None, axes=None, legend=True):
@@ -55,18 +54,17 @@ def lines(x, curves, title, xlabel, ylabel, log=False, ylim=None, axes=None, leg
     figure = None
     if axes is None:
         figure, axes = picture()
-    with rc_context(STYLE):
-        for number, (label, values) in enumerate(curves.items()):
-            look = number % len(COLOURS)
-            axes.plot(x, values, label=label, color=COLOURS[look], linestyle=DASHES[look],
-                      marker=MARKERS[look] if len(x) <= 20 else None, markersize=4)
-        axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-        if log:
-            axes.set_yscale("log")
-        if ylim:
-            axes.set_ylim(*ylim)
-        if legend and len(curves) > 1:
-            axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    for number, (label, values) in enumerate(curves.items()):
+        look = number % len(COLOURS)
+        axes.plot(x, values, label=label, color=COLOURS[look], linestyle=DASHES[look],
+                  marker=MARKERS[look] if len(x) <= 20 else None, markersize=4)
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    if log:
+        axes.set_yscale("log")
+    if ylim:
+        axes.set_ylim(*ylim)
+    if legend and len(curves) > 1:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return figure
 
 
@@ -78,17 +76,16 @@ def heatmap(values, title, rows=None, columns=None, ylabel="", xlabel="", axes=N
     figure = None
     if axes is None:
         figure, axes = picture(width=min(7.0, 1.8 + 0.45 * len(values[0])))
-    with rc_context(STYLE):
-        image = axes.imshow(values, aspect="auto", cmap="cividis")
-        axes.grid(False)
-        axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
-        if rows is not None:
-            axes.set_yticks(range(len(rows)), rows)
-        if columns is not None:
-            axes.set_xticks(range(len(columns)), columns, rotation=45 if max(map(len, columns)) > 3 else 0)
-        if numbers:
-            _write_values(axes, values, image)
-        axes.figure.colorbar(image, ax=axes, shrink=0.8)
+    image = axes.imshow(values, aspect="auto", cmap="cividis")
+    axes.grid(False)
+    axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
+    if rows is not None:
+        axes.set_yticks(range(len(rows)), rows)
+    if columns is not None:
+        axes.set_xticks(range(len(columns)), columns, rotation=45 if max(map(len, columns)) > 3 else 0)
+    if numbers:
+        _write_values(axes, values, image)
+    axes.figure.colorbar(image, ax=axes, shrink=0.8)
     return figure
 
 

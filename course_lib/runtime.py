@@ -2,6 +2,7 @@
 
 import os
 import random
+import sys
 import time
 
 import numpy as np
@@ -49,3 +50,20 @@ def print_timing(text):
     """Print a measured time.  Silent in stored outputs, where it would differ at every run."""
     if not static():
         print(text)
+
+
+def check_machine():
+    """Print whether this machine has what the course needs, a line each, with advice where not."""
+    version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
+    needs = [("Python 3.11 or later", sys.version_info >= (3, 11),
+              "install a newer Python, then make distclean lab"),
+             ("PyTorch 2.13", version == (2, 13),
+              f"found {torch.__version__}; run make lab, which installs 2.13"),
+             ("random numbers repeat", _draw() == _draw(), "restart the kernel (Kernel > Restart)"),
+             ("one thread is set", torch.get_num_threads() == 1, "run the set-up cell with seed(0) first")]
+    for need, holds, advice in needs:
+        print(f"✓ {need}" if holds else f"✗ {need}: {advice}")
+
+
+def _draw():
+    return torch.rand(3, generator=torch.Generator().manual_seed(0)).tolist()

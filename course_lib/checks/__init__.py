@@ -91,6 +91,7 @@ def _name(answer, namespace):
         return name
     bound = [key for key, value in namespace.items() if value is answer and key in known]
     if not bound:
-        raise ValueError(f"{name or answer!r} is no graded item: check(...) takes one of {', '.join(sorted(known))}")
+        raise ValueError(f"{name or answer!r} is no graded item; check(...) takes one of: "
+                         f"{', '.join(sorted(known))}")
     return bound[0]
 

@@ -120,8 +120,9 @@ def _gradients(answer, inputs, probe):
     total = 0.0
     for tensor in tensors(PROBES[probe](answer, given)):
         if tensor.is_floating_point() and tensor.requires_grad:
-            weights = torch.randn(tensor.shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-            total = total + (tensor * weights.to(tensor.dtype)).sum()
+            generator = torch.Generator().manual_seed(0)
+            weights = torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor.dtype)
+            total = total + (tensor * weights).sum()
     if not isinstance(total, torch.Tensor):
         return None
     return encode([torch.zeros_like(leaf) if grad is None else grad for leaf, grad in

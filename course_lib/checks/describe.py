@@ -1,0 +1,167 @@
+"""What is not as it should be, in words: for a wrong answer that is none of the named mistakes.
+
+Asked in order, and the first that fails is told with both numbers: error, structure, shape, dtype,
+finite, property, value, then changed arguments, then gradients.
+"""
+
+import math
+
+import torch
+
+from .observe import Opaque, decode
+
+RTOL, ATOL = 1e-4, 1e-5  # wide enough for another order of summation in float32
+
+
+def same(left, right):
+    """Equal numbers in equal containers: shapes and dtypes exact, values to rounding."""
+    if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
+        return (left.shape == right.shape and left.dtype == right.dtype
+                and torch.allclose(left.double(), right.double(), RTOL, ATOL, equal_nan=True))
+    if isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
+        return len(left) == len(right) and all(map(same, left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
+    if type(left) in (int, float) and type(right) in (int, float):
+        return math.isclose(left, right, rel_tol=RTOL, abs_tol=ATOL)
+    return type(left) is type(right) and not isinstance(left, Opaque) and left == right
+
+
+def describe(item, inputs, observations, expected, wrong):
+    """The first thing that is not as it should be, in words, or None when all is right."""
+    if wrong:
+        number = wrong[0]
+        seen, trial = observations[number], inputs[number]
+        if seen["error"]:
+            error = seen["error"]
+            line = f"\n    in the line  {error['line']}" if error["line"] else ""
+            return f"raised {error['type']}: {error['message']}{line}\n    with {_sizes(trial)}"
+        output, right = decode(seen["output"]), decode(expected[number]["output"])
+        problem = _first_difference(item, trial, output, right)
+        if problem is None:
+            return _changed_argument(trial, decode(seen["inputs"]))
+        if number == len(inputs) - 1:
+            return ("right at first, but another result when called again with the same inputs: "
+                    "a value is kept between calls.")
+        before = " (right on the inputs before)" if number else ""
+        return f"{problem}\n    with {_sizes(trial)}{before}"
+    if not item.gradients:
+        return None
+    for seen, right, trial in zip(observations, expected, inputs, strict=True):
+        problem = _gradient_problem(seen["gradients"], right["gradients"], trial)
+        if problem:
+            return problem
+    return None
+
+
+def _first_difference(item, trial, output, right):
+    """Structure, then shape, dtype, finite, property, value: the first that fails, with both numbers."""
+    many = isinstance(right, (tuple, list)) and len(item.returns) > 1
+    if output is None:
+        return "returned None: is the return missing?"
+    if many and not (isinstance(output, (tuple, list)) and len(output) == len(right)):
+        return f"returned {_kind(output)}, expected {len(right)} results: {', '.join(item.returns)}."
+    parts = [(item.returns[0], output, right)]
+    if many:
+        parts = list(zip(item.returns, output, right, strict=True))
+    for test in (_kind_problem, _shape_problem, _dtype_problem, _finite_problem):
+        for name, got, want in parts:
+            problem = test(name, got, want)
+            if problem:
+                return problem
+    for holds, sentence in item.properties:
+        if not holds(trial, output):
+            return sentence
+    for name, got, want in parts:
+        if not same(got, want):
+            return _value_problem(name, got, want)
+    return None
+
+
+def _kind_problem(name, got, want):
+    if isinstance(want, torch.Tensor) != isinstance(got, torch.Tensor) or isinstance(got, Opaque):
+        return f"{name} is {_kind(got)}, expected {_kind(want)}."
+    if isinstance(want, (list, tuple)) and not isinstance(got, (list, tuple)):
+        return f"{name} is {_kind(got)}, expected {_kind(want)}."
+    if isinstance(want, (list, tuple)) and len(got) != len(want):
+        return f"{name} has {len(got)} entries, expected {len(want)}."
+    return None
+
+
+def _shape_problem(name, got, want):
+    for left, right in _pairs(got, want):
+        if left.shape != right.shape:
+            return f"{name} has shape {tuple(left.shape)}, expected {tuple(right.shape)}."
+    return None
+
+
+def _dtype_problem(name, got, want):
+    for left, right in _pairs(got, want):
+        if left.dtype != right.dtype:
+            return f"{name} is {left.dtype}, expected {right.dtype}, the dtype of the inputs."
+    return None
+
+
+def _finite_problem(name, got, want):
+    for left, right in _pairs(got, want):
+        bad = int((~torch.isfinite(left)).sum())
+        if bad and torch.isfinite(right).all():
+            return f"{name} holds nan or infinity in {bad} of {left.numel()} places."
+    return None
+
+
+def _value_problem(name, got, want):
+    if not isinstance(want, (torch.Tensor, list, tuple)):
+        return f"{name} is {got!r}, expected {want!r}."
+    for part, (left, right) in enumerate(_pairs(got, want)):
+        if not same(left, right):
+            off = ~torch.isclose(left.double(), right.double(), RTOL, ATOL)
+            where = tuple(off.nonzero()[0].tolist())
+            at = f"[{', '.join(map(str, where))}]" if where else ""
+            at = f"[{part}]{at}" if isinstance(want, (list, tuple)) else at
+            return (f"{name.split(' ')[0]}{at} is {left[where].item():.4g}, expected "
+                    f"{right[where].item():.4g}; {int(off.sum())} of {off.numel()} values differ.")
+    return f"{name} is {got!r}, expected {want!r}."
+
+
+def _pairs(got, want):
+    if isinstance(want, torch.Tensor):
+        return [(got, want)]
+    if isinstance(want, (list, tuple)):
+        return [(g, w) for g, w in zip(got, want, strict=True)
+                if isinstance(g, torch.Tensor) and isinstance(w, torch.Tensor)]
+    return []
+
+
+def _changed_argument(trial, after):
+    changed = [name for name in trial if not same(trial[name], after[name])]
+    return f"the result is right, but {', '.join(changed)} was changed in place: the caller still needs it."
+
+
+def _gradient_problem(got, want, trial):
+    got, want = decode(got), decode(want)
+    if want is None or same(got, want):
+        return None
+    if isinstance(got, Opaque):
+        return f"the values are right, but not when gradients are asked for: {got.description}"
+    if got is None:
+        return ("the values are right, but no gradient flows to the inputs: .item(), .detach(), .numpy(), "
+                "torch.tensor(...) or no_grad cuts the graph.")
+    names = [name for name, value in trial.items()
+             if isinstance(value, torch.Tensor) and value.is_floating_point()]
+    off = [name for name, left, right in zip(names, got, want, strict=False) if not same(left, right)]
+    return (f"the values are right, but the gradient to {', '.join(off) or 'the inputs'} is not: "
+            "is a part of it detached?")
+
+
+def _kind(value):
+    if isinstance(value, Opaque):
+        return f"a {value.description}"
+    return "a tensor" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
+
+
+def _sizes(trial):
+    """'x_t (2, 3), h_prev (2, 4)': what the answer was called with."""
+    return ", ".join(f"{name} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else
+                     f"{name} = {value!r}" if isinstance(value, (int, float, str)) else name
+                     for name, value in trial.items())
