@@ -78,9 +78,9 @@ def pointer(stem, item):
 
 def _namespace(answer):
     """The names an answer sees: those of the notebook it was written in."""
-    if hasattr(answer, "__globals__"):
-        return answer.__globals__
-    return vars(sys.modules[getattr(answer, "__module__", "__main__")])
+    if isinstance(answer, type):
+        return vars(sys.modules[answer.__module__])
+    return getattr(answer, "__globals__", vars(sys.modules["__main__"]))
 
 
 def _name(answer, namespace):
