@@ -7,12 +7,19 @@ from outside is read with care: every fault is a NotebookError, one line that sa
 import ast
 import os
 import re
+import sys
 from pathlib import Path
 
-import nbformat
+SLOW = "rfc3987_syntax"  # jsonschema imports it and so compiles a grammar for 1.5 s; no notebook needs it
+sys.modules.setdefault(SLOW, None)
+import nbformat  # noqa: E402
+
+if sys.modules[SLOW] is None:
+    del sys.modules[SLOW]
 
 ROOT = Path(os.environ.get("COURSE_ROOT") or Path(__file__).parents[1])
 STUB = 'raise NotImplementedError("write your answer here")'
+PRISTINE = ".pristine"  # a folder of a release
 LARGEST = 50_000_000  # bytes; a notebook without its outputs has some ten thousand
 REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION.*?### END SOLUTION[^\n]*", re.MULTILINE | re.DOTALL)
 
@@ -25,6 +32,8 @@ def read(path):
     """The notebook at `path`, brought to format 4.  Raises NotebookError."""
     path = Path(path)
     try:
+        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
+            raise NotebookError(f"{path}: not a file")
         if path.stat().st_size > LARGEST:
             raise NotebookError(f"{path}: {path.stat().st_size / 1e6:.0f} MB; clear its outputs "
                                 "(Edit > Clear Outputs of All Cells) and save it again")
@@ -40,14 +49,22 @@ def read(path):
     if not text.strip():
         raise NotebookError(f"{path}: the file is empty")
     try:
-        notebook = nbformat.reads(text, as_version=4)
-        cells = [(cell.cell_type, cell.source, cell.metadata) for cell in notebook.cells]
+        notebook = nbformat.convert(nbformat.reader.reads(text), 4)  # not validated: the odd can be used too
+        for cell in notebook.cells:
+            parts = (cell.cell_type, str), (cell.source, str), (cell.metadata, dict)
+            if not all(isinstance(part, kind) for part, kind in parts):
+                raise ValueError("a cell without type, text or metadata")
     except Exception as problem:  # nbformat raises whatever the broken file led to
         raise NotebookError(f"{path}: not a Jupyter notebook ({type(problem).__name__}: "
                             f"{' '.join(str(problem).split())[:80]})") from None
-    if not any(kind == "code" for kind, _, _ in cells):
+    if not any(cell.cell_type == "code" for cell in notebook.cells):
         raise NotebookError(f"{path}: no code cell in it")
     return notebook
+
+
+def text(notebook):
+    """The notebook as the text of its file."""
+    return nbformat.writes(notebook) + "\n"
 
 
 def derive(solution):
@@ -61,14 +78,19 @@ def derive(solution):
 
 
 def pristine(stem):
-    """The exercise as it was handed out.  Raises NotebookError if this copy of the course lacks it."""
-    return derive(read(ROOT / "solutions" / f"{stem}.ipynb"))
+    """The exercise as it was handed out, from solutions/; a release carries it in PRISTINE instead.
+
+    Raises NotebookError if this copy of the course lacks it.
+    """
+    solution, carried = ROOT / "solutions" / f"{stem}.ipynb", ROOT / PRISTINE / f"{stem}.ipynb"
+    return derive(read(solution if solution.exists() or not carried.exists() else carried))
 
 
 def grade_id(cell, kind="solution"):
     """The cell's nbgrader id if it is of that kind ('solution': answer, 'grade': check), else None."""
     mark = cell.metadata.get("nbgrader") or {}
-    return mark.get("grade_id") if isinstance(mark, dict) and mark.get(kind) else None
+    name = mark.get("grade_id") if isinstance(mark, dict) and mark.get(kind) else None
+    return name if isinstance(name, str) else None
 
 
 def answers(notebook, names):
@@ -77,15 +99,17 @@ def answers(notebook, names):
     By grade_id; where that was lost, the last cell that defines the name at its top level.  The note
     says what was unusual; a name without an answer has only a note.
     """
-    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    code = [cell for cell in notebook.cells if cell.cell_type == "code" or grade_id(cell)]
     found, notes = {}, {}
     for name in names:
         marked = [cell.source for cell in code if grade_id(cell) == name]
         written = [source for source in marked if STUB not in source]
         if len(marked) > 1:
-            notes[name] = f"{len(marked)} cells are marked as the answer; the last one that is filled in was taken"
+            notes[name] = (f"{len(marked)} cells are marked as the answer; "
+                           "the last one that is filled in was taken")
         if not marked:
-            marked = written = [cell.source for cell in code if not grade_id(cell) and name in _defined(cell.source)]
+            marked = written = [cell.source for cell in code
+                                if not grade_id(cell) and name in _defined(cell.source)]
             notes[name] = ("the mark of the answer cell was lost; the cell that defines the name was taken"
                            if marked else "no answer cell for it in the notebook")
         if marked:
@@ -97,7 +121,7 @@ def _defined(source):
     """The names that a cell defines at its top level; none if it does not parse."""
     try:
         body = ast.parse(source).body
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()
     names = {node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     return names | {target.id for node in body if isinstance(node, ast.Assign)

@@ -1,1 +1,23 @@
-"""The grader: a submission's answers run in a kernel of their own, and are judged outside it."""
+"""The grader: a submission's answers run in a kernel of their own, and are judged outside it.
+
+submissions  what there is to grade          merge       the notebook that is graded
+kernel       runs cells, and only computes   wire        what a kernel said, as hostile data
+inside       the part that runs in it        sitting     one notebook's way through its kernel
+honesty      answers taken from a library    plugin      cells as pytest items, on nbval
+grade        one notebook, or a class        gradebook   the folder of results
+report       CSV, JSON, JUnit and HTML
+"""
+
+import re
+
+
+class GradingError(Exception):
+    """Grading can't go on, and why, in one line."""
+
+
+def tidy(text, longest=1500):
+    """Text from outside, fit for a page or a terminal: no control characters, no half characters, an end."""
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", str(text)[:4 * longest])
+    text = re.sub(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]|[\u202a-\u202e\u2066-\u2069]", "", text)
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return text if len(text) <= longest else text[:longest - 3] + "..."

@@ -1,0 +1,245 @@
+"""The `course` command: progress, checks and hints for the learner, grading for the teacher.
+
+Torch and the grader are imported by the command that needs them: help and hints come at once.
+"""
+
+import json
+import sys
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+MARKS = {"passed": ("✓", "green"), "missing": ("○", "dim")}  # any other status: a cross
+STATES = {"not_there": "not there", "untouched": "not begun", "begun": "begun", "done": "done",
+          "unreadable": "unreadable", "failed": "not graded"}
+
+app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
+                  context_settings={"help_option_names": ["-h", "--help"]})
+Key = Annotated[str, typer.Argument(help="The exercise: 01, 1, or its whole name.", show_default=False)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script.")]
+Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a cell, or for all calls of an answer.")]
+
+
+def example(*lines):
+    """The end of a help page."""
+    return "Examples:\n\n" + "\n\n".join(lines)
+
+
+@app.callback(invoke_without_command=True)
+def course(context: typer.Context):
+    """From RNNs to the Transformer: your progress, checks and hints, and grading a class."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
+
+
+@app.command(epilog=example("course status", "course status --json"))
+def status(as_json: AsJson = False, timeout: Timeout = 20.0):
+    """How far you are in every exercise, and what comes next.
+
+    Runs only the notebooks that have changed since the last look, and none that was not begun.
+    """
+    from .grading import own
+    rows = own.progress(timeout)
+    score, most = (sum(row[key] for row in rows) for key in ("score", "max_score"))
+    following = next((row for row in rows if row["status"] != "done"), None)
+    if as_json:
+        goal = following and {"exercise": following["exercise"], "item": following["next"]}
+        return _print_json({"exercises": rows, "score": score, "max_score": most, "next": goal})
+    table = _table("exercise", "items", "points", "state")
+    for row in rows:
+        state = STATES[row["status"]] + (f": {row['message']}" if row["message"] else "")
+        table.add_row(row["exercise"], f"{row['done']}/{row['items']}", f"{row['score']}/{row['max_score']}",
+                      _text(state, "green" if row["status"] == "done" else ""))
+    _console().print(table)
+    print(f"{score} of {most} points. " + (_next(following["exercise"], following["next"]) if following else
+                                           "All exercises are done."))
+
+
+@app.command(epilog=example("course check 01", "course check 01 --watch"))
+def check(key: Key,
+          watch: Annotated[bool, typer.Option("--watch", help="Check again whenever the notebook is saved, "
+                                                              "until Ctrl-C.")] = False,
+          as_json: AsJson = False, timeout: Timeout = 20.0):
+    """Check your own notebook in exercises/, as it was last saved.
+
+    Only the answer cells count; they run in a kernel of their own, on inputs drawn anew.
+    Exit status 1 if an item does not pass yet.
+    """
+    from .grading import own
+    stem = _stem(key)
+    if watch:
+        return _watch(stem, as_json, timeout)
+    result = own.check(stem, timeout)
+    _show(result, as_json)
+    if any(not item["passed"] for item in result["items"]):
+        raise typer.Exit(1)
+
+
+@app.command(epilog=example("course hint 01 rnn_forward", "course hint 01 rnn_forward --all"))
+def hint(key: Key, item: Annotated[str, typer.Argument(help="The name of the function or class.",
+                                                       show_default=False)],
+         everything: Annotated[bool, typer.Option("--all", help="Show every hint at once.")] = False):
+    """The next hint for an item: one more each time you ask."""
+    from .grading import own
+    steps, total = own.hint(_stem(key), item, everything)
+    for number, step in enumerate(steps, 1):
+        print(f"Hint {number} of {total}\n")
+        print("\n".join(f"  {line}" for line in step.splitlines()) + "\n")
+    print("That was the last one." if len(steps) == total else "Ask again for the next one.")
+
+
+@app.command(epilog=example("course reset 01"))
+def reset(key: Key):
+    """Bring an exercise back to how it was handed out.  Your notebook is kept as a backup."""
+    from .grading import own
+    stem = _stem(key)
+    backup = own.reset(stem)
+    print(f"exercises/{stem}.ipynb is as it was handed out."
+          + (f" Yours is kept: {backup}" if backup else ""))
+
+
+@app.command(epilog=example("course grade submissions/ --out grades/", "course grade ann.ipynb --out ann/"))
+def grade(source: Annotated[Path, typer.Argument(help="A notebook, a folder of notebooks, or a folder with a "
+                                                      "folder for each student.", show_default=False)],
+          out: Annotated[Path, typer.Option(help="Where the results go; a new, an empty or a former results "
+                                                 "folder.", show_default=False)],
+          seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Draw the same inputs again; "
+                                                   "fresh ones without it.", show_default=False)] = None,
+          workers: Annotated[int, typer.Option(min=1, help="Notebooks graded at a time.")] = 1,
+          as_json: AsJson = False, timeout: Timeout = 20.0):
+    """Grade a class: grades.csv, results.json, junit.xml and a feedback page for everyone.
+
+    Only what has changed since the last run is graded again; a run that was stopped goes on.
+    """
+    from .grading.classroom import grade_class
+    summary, now = grade_class(source, out, seed, timeout, workers)
+    if as_json:
+        return _print_json(summary)
+    table = _table("student", "exercise", "points", "state")
+    for one in summary["submissions"]:
+        table.add_row(_text(one["student"]), one["exercise"] or "", f"{one['score']}/{one['max_score']}",
+                      _text(one["status"] + (f": {one['message']}" if "message" in one else "")))
+    _console().print(table)
+    done = sum(one["status"] == "graded" for one in summary["submissions"])
+    lost = len(summary["submissions"]) - done
+    print(f"{now} graded now, {max(0, done - now)} unchanged, {lost} could not be graded. "
+          f"Seed {summary['seed']}. Sandbox: {summary['sandbox']}.\n"
+          f"Results: {out / 'grades.csv'}, and a page for everyone in {out / 'submissions'}")
+
+
+def _show(result, as_json):
+    """A checked notebook: each item with its diagnosis, the points, what to do next."""
+    if as_json:
+        return _print_json(result)
+    console, width = _console(), max(len(item["name"]) for item in result["items"])
+    for item in result["items"]:
+        mark, colour = MARKS.get(item["status"], ("✗", "red"))
+        points = f"{item['points']}/{item['max_points']}"
+        line = f"{mark} {item['name']:{width}}  {points}  {item['message']}"
+        line += f"\n    See {item['see']}." if item["see"] and item["status"] != "missing" else ""
+        console.print(_text(line, colour), soft_wrap=True)
+    todo = next((item["name"] for item in result["items"] if not item["passed"]), None)
+    after = _next(result["exercise"], todo) if todo else "Everything is right. What comes next: course status"
+    print(f"{result['score']} of {result['max_score']} points. {after}")
+
+
+def _watch(stem, as_json, timeout):
+    """Check at once, and again whenever the file has another time stamp."""
+    from .exercise import NotebookError
+    from .grading import GradingError, own
+    seen = None
+    try:
+        while True:
+            stamp = _stamp(own.path_of(stem))
+            if stamp != seen:
+                seen = stamp
+                if sys.stdout.isatty():
+                    typer.clear()
+                try:
+                    _show(own.check(stem, timeout), as_json)
+                except (NotebookError, GradingError) as problem:  # half saved: the next save mends it
+                    print(f"course: {problem}", file=sys.stderr)
+                if not as_json:
+                    print("Watching; save the notebook to check it again, Ctrl-C to stop.", flush=True)
+            time.sleep(0.3)
+    except KeyboardInterrupt:
+        return
+
+
+def _stamp(path):
+    try:
+        return path.stat().st_mtime_ns
+    except OSError:
+        return None
+
+
+def _next(stem, item):
+    key = stem.split("_")[0]
+    if item is None:
+        return f"Next: exercises/{stem}.ipynb"
+    return f"Next: {item} in exercises/{stem}.ipynb (a hint: course hint {key} {item})"
+
+
+def _stem(key):
+    from .checks import resolve
+    return resolve(key)
+
+
+def _print_json(content):
+    print(json.dumps(content, indent=1))
+
+
+def _console():
+    from rich.console import Console
+    console = Console(highlight=False)
+    return console if console.is_terminal else Console(highlight=False, width=200)
+
+
+def _table(*columns):
+    from rich import box
+    from rich.table import Table
+    table = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False)
+    for column in columns:
+        table.add_column(column, justify="right" if column in ("items", "points") else "left")
+    return table
+
+
+def _text(text, style=""):
+    """Text that is shown as it is: brackets in it are no markup."""
+    from rich.text import Text
+    return Text(text, style=style)
+
+
+def main():
+    """Entry point.  Every error is one line and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a console without ✓ shows ?
+    from .grading import GradingError
+    try:
+        status = app(prog_name="course", standalone_mode=False)
+        sys.exit(status if isinstance(status, int) else 0)
+    except BrokenPipeError:  # whoever reads has had enough
+        sys.stderr.close()
+        sys.exit(0)
+    except KeyboardInterrupt:
+        _fail("stopped; the same command goes on where it was", 130)
+    except (GradingError, ValueError) as problem:  # a NotebookError is a ValueError
+        _fail(problem)
+    except OSError as problem:
+        _fail(f"{problem.filename or ''}: {problem.strerror or problem}")
+    except Exception as problem:
+        if not hasattr(problem, "format_message"):  # not a wrong use of an option, but a bug
+            raise
+        _fail(problem.format_message())
+
+
+def _fail(problem, status=2):
+    print(f"course: {' '.join(str(problem).split())}", file=sys.stderr)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

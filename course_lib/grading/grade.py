@@ -1,0 +1,96 @@
+"""Grade one notebook."""
+
+import importlib
+import secrets
+from dataclasses import dataclass
+
+from .. import checks, exercise
+from . import GradingError, submissions, tidy
+from .merge import merge, points
+
+TIMEOUT = 20.0  # seconds for one cell, and for all calls of one answer
+
+
+@dataclass(frozen=True)
+class Settings:
+    """seed: draws the inputs.  timeout: seconds for a cell.  kernel: "module:class" that runs the cells."""
+
+    seed: int
+    timeout: float = TIMEOUT
+    kernel: str = "course_lib.grading.kernel:Kernel"
+
+
+def fresh_seed():
+    """A seed that nobody could know before."""
+    return secrets.randbelow(2**31)
+
+
+def grade_notebook(path, stem, settings):
+    """Grade the notebook at `path` as exercise `stem`.
+
+    Returns {"exercise", "status": "graded", "score", "max_score", "items": [...], "seed", "timeout",
+    "sandbox", "digest"}.  Raises NotebookError if it can't be read, GradingError if grading fails.
+    """
+    merged = merge(path, stem)
+    result = {"exercise": stem, "status": "graded", "seed": settings.seed, "timeout": settings.timeout,
+              "digest": merged.digest(), "sandbox": None}
+    if merged.untouched:
+        items = [_row(name, points, "missing", merged.notes.get(name, "not answered yet."))
+                 for name, points in merged.points.items()]
+        return _totals({**result, "items": items})
+    from . import plugin, sitting  # torch, pytest and nbval: not needed to see that nothing was begun
+    module, _, attribute = settings.kernel.partition(":")
+    kernel, items = getattr(importlib.import_module(module), attribute), checks.items(stem)
+    seat = sitting.Sitting(items, merged.given, merged.notes, settings.seed, kernel, settings.timeout)
+    plugin.run(merged.notebook, seat)
+    unreached = items.keys() - seat.verdicts.keys()
+    if unreached:
+        raise GradingError(f"the exercise {stem} has no check cell for {', '.join(sorted(unreached))}")
+    rows = []
+    for name, item in items.items():
+        verdict = seat.verdicts[name]
+        rows.append(_row(name, item.points, verdict.status, verdict.message, verdict.mistake,
+                         checks.pointer(stem, item)))
+    return _totals({**result, "items": rows, "sandbox": kernel.sandbox})
+
+
+def _row(name, points, status, message, mistake=None, see=None):
+    passed = status == "passed"
+    return {"name": name, "points": points * passed, "max_points": points, "passed": passed,
+            "mistake": mistake, "message": message, "status": status, "see": None if passed else see}
+
+
+def _totals(result):
+    return {**result, "score": sum(item["points"] for item in result["items"]),
+            "max_score": sum(item["max_points"] for item in result["items"])}
+
+
+def grade_submission(submission, settings):
+    """`grade_notebook` for one of many, with "student" and "path": what goes wrong becomes a "status"
+    ("unknown_exercise", "unreadable", "failed") and a "message", and costs no other submission."""
+    try:
+        return {**_whose(submission), **grade_notebook(submission.path, submission.exercise, settings)}
+    except exercise.NotebookError as problem:
+        return unreadable(submission, problem)
+    except Exception as problem:
+        text = str(problem) if isinstance(problem, GradingError) else f"{type(problem).__name__}: {problem}"
+        return ungraded(submission, "failed", f"not graded, for the grader failed: {text}")
+
+
+def unreadable(submission, problem):
+    """The result of a submission that is no notebook, or none of an exercise of the course."""
+    status = "unreadable" if submission.exercise else "unknown_exercise"
+    return ungraded(submission, status, str(problem).removeprefix(f"{submission.path}: "))
+
+
+def ungraded(submission, status, message):
+    """The result of a submission that could not be graded: no points, and why."""
+    message = tidy(message)
+    items = [_row(name, worth, status, message) for name, worth in points(submission.exercise).items()]
+    nothing = dict.fromkeys(("seed", "timeout", "sandbox", "digest"))
+    return _totals({**_whose(submission), "exercise": submission.exercise, "status": status,
+                    "message": message, "items": items, **nothing})
+
+
+def _whose(submission):
+    return {"student": submission.student, "path": submissions.printable(submission.path)}

@@ -1,0 +1,103 @@
+"""The folder that results are kept in: one piece a submission, written whole or not at all."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from . import GradingError
+from .submissions import printable, safe
+
+MARKER = ".course-grades.json"  # says that the folder is ours, and how far the last run came
+
+
+class Gradebook:
+    """The results in `folder`, which is made if need be.
+
+    seed, complete: of the last run into it.  Raises GradingError if the folder can't be written to, or
+    holds files of somebody else's.
+    """
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            foreign = any(self.folder.iterdir()) and not (self.folder / MARKER).exists()
+        except OSError as problem:
+            raise GradingError(f"{printable(folder)}: can't be written to ({problem.strerror})") from None
+        if foreign:
+            raise GradingError(f"{printable(folder)}: holds other files; give a new or an empty folder")
+        state = _read(self.folder / MARKER)
+        self.seed, self.complete = state.get("seed"), state.get("complete") is True
+        if type(self.seed) is not int:
+            self.seed, self.complete = None, True
+        self._mark()
+
+    def begin(self, seed):
+        """Note that a run with this seed is on its way: if it is killed, the next goes on with it."""
+        self.seed, self.complete = seed, False
+        self._mark()
+
+    def finish(self):
+        """Note that all results are there."""
+        self.complete = True
+        self._mark()
+
+    def piece(self, submission):
+        """The result kept for a submission, or None if there is none that is whole."""
+        kept = _read(self.path(submission, ".json"))
+        result = kept.get("result")
+        whole = isinstance(result, dict) and kept.get("sha256") == _sha256(result)
+        mine = whole and (result["student"], result["exercise"]) == (submission.student, submission.exercise)
+        return {**result, "path": printable(submission.path)} if mine else None
+
+    def save(self, submission, result):
+        """Keep the result of a submission."""
+        text = json.dumps({"sha256": _sha256(result), "result": result}, indent=1)
+        self.write(self.path(submission, ".json"), text)
+
+    def path(self, submission, suffix):
+        """Where a file about a submission lies: FOLDER/submissions/STUDENT/NN.suffix"""
+        return self.folder / "submissions" / safe(submission.student) / f"{safe(submission.key)}{suffix}"
+
+    def write(self, path, text):
+        """Write a file of the folder whole or not at all; leave it alone if it says the same already."""
+        try:
+            if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+                write(path, text)
+        except OSError as problem:
+            raise GradingError(f"{path}: can't be written ({problem.strerror})") from None
+
+    def _mark(self):
+        self.write(self.folder / MARKER, json.dumps({"seed": self.seed, "complete": self.complete}))
+
+
+def write(path, text):
+    """Write text to `path` in one step: who reads it sees the old file or the new one."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    passing = path.with_name(f".{path.name[:60]}.{os.getpid()}.part")
+    try:
+        with open(passing, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(passing, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            passing.unlink()
+        raise
+
+
+def _read(path):
+    """The JSON object in a file; an empty one if there is none that can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _sha256(result):
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()

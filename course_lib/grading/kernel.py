@@ -1,0 +1,122 @@
+"""A kernel of its own for one submission, on nbval's: it computes, and nothing that it says is a verdict.
+
+What a grader needs of a kernel is `run`, `observe`, `stop` and `sandbox`; another class with these
+can take its place.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty
+
+from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel, start_new_kernel
+
+from ..checks.observe import encode
+from . import GradingError, tidy, wire
+
+KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TZ")  # of the grader's environment
+LOOK = 0.2  # seconds between two looks at whether the kernel still lives
+
+
+class KernelLost(Exception):
+    """The kernel hung ('timeout') or ended ('error'): make it anew.  The message tells the learner."""
+
+    def __init__(self, status, message):
+        super().__init__(message)
+        self.status = status
+
+
+@dataclass
+class Outcome:
+    """What a cell did.  error: None or (type, message).  displays: the data of each display, by MIME type."""
+
+    error: tuple | None = None
+    displays: list = field(default_factory=list)
+
+
+class Kernel(RunningKernel):
+    """A started kernel in an empty scratch folder, with an environment that tells it nothing."""
+
+    sandbox = "none: a process of its own, time limits"
+
+    def __init__(self, startup_timeout=60):
+        self.scratch = tempfile.mkdtemp(prefix="course-grading-")
+        try:
+            self.km, self.kc = start_new_kernel(
+                startup_timeout, CURRENT_ENV_KERNEL_NAME, cwd=self.scratch, env=environment(self.scratch),
+                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                extra_arguments=["--HistoryManager.enabled=False"])
+            self._ensure_iopub_up()
+        except (RuntimeError, OSError, Empty) as problem:
+            self.stop()
+            raise GradingError(f"no kernel could be started ({problem})") from None
+
+    def run(self, source, timeout):
+        """Run a cell for at most `timeout` seconds.  Returns its Outcome, or raises KernelLost."""
+        message_id = self.execute_cell_input(source, allow_stdin=False)
+        deadline, outcome = time.monotonic() + timeout, Outcome()
+        while True:
+            parent, kind, content = self._next_message(deadline, timeout)
+            if parent != message_id:
+                continue
+            if kind == "status" and content.get("execution_state") == "idle":
+                return outcome
+            if kind == "error":
+                outcome.error = tidy(content.get("ename"), 80), tidy(content.get("evalue"), 500)
+            if kind == "display_data" and isinstance(content.get("data"), dict):
+                outcome.displays.append(content["data"])
+
+    def observe(self, item, trials, timeout):
+        """What the answer bound to the item's name does with each trial: observations, or None if there is
+        no such name.  Raises KernelLost, or wire.Malformed if what came back makes no sense."""
+        arguments = (item.name, json.dumps([encode(trial) for trial in trials]), item.probe, item.gradients)
+        publish = "__import__('course_lib.grading.inside', fromlist=['']).publish"
+        outcome = self.run(f"{publish}{arguments!r}", timeout)
+        sent = [data[wire.MIME] for data in outcome.displays if wire.MIME in data]
+        if outcome.error or len(sent) != 1:
+            raise wire.Malformed(": ".join(outcome.error or ("it did not come back as one result",)))
+        return wire.observations(sent[0], len(trials))
+
+    def _next_message(self, deadline, timeout):
+        """(what it answers, kind, content) of the next message, three None if there was none just now.
+        Raises KernelLost."""
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise KernelLost("timeout", f"still running after {timeout:g} s and was stopped: "
+                                        "is there a loop that never ends?")
+        try:
+            message = self.get_message("iopub", timeout=min(LOOK, left))
+            return message["parent_header"].get("msg_id"), message["msg_type"], dict(message["content"])
+        except Empty:
+            if self.is_alive():
+                return None, None, None
+        except Exception:  # a message that can't even be read: its sender is no kernel any more
+            pass
+        raise KernelLost("error", "ended the Python process it ran in (exit, os._exit, or a crash).")
+
+    def stop(self):
+        """End the kernel with all that it started in its process group, and remove its scratch folder."""
+        manager = getattr(self, "km", None)
+        if manager is not None:
+            group = getattr(manager.provisioner, "pgid", None)
+            with contextlib.suppress(OSError, AttributeError):
+                if group and group != os.getpgid(0):
+                    os.killpg(group, signal.SIGKILL)
+            super().stop()
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def environment(scratch):
+    """What a kernel is told: where Python and the course are, and that nobody watches."""
+    home = str(Path(__file__).parents[2])
+    return {**{name: os.environ[name] for name in KEPT if name in os.environ},
+            "HOME": scratch, "TMPDIR": scratch, "IPYTHONDIR": os.path.join(scratch, ".ipython"),
+            "MPLCONFIGDIR": scratch, "MPLBACKEND": "agg", "PYTHONPATH": home, "PYTHONDONTWRITEBYTECODE": "1",
+            "PYTHONIOENCODING": "utf-8", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "COURSE_STATIC": "1"}

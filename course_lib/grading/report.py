@@ -1,0 +1,91 @@
+"""What is written about a class: grades.csv, results.json, junit.xml, and a page for every student."""
+
+import csv
+import io
+import json
+import re
+import xml.etree.ElementTree as xml
+from pathlib import Path
+
+import jinja2
+
+TEMPLATES = Path(__file__).parent / "templates"
+COLUMNS = ["student", "exercise", "item", "points", "max_points", "status", "mistake", "message"]
+ITEM = ["name", "points", "max_points", "passed", "mistake", "message", "status"]
+
+
+def summary(seed, results):
+    """results.json as a dict.  A submission has a "message" if it was not graded."""
+    sandboxes = sorted({result["sandbox"] for result in results} - {None})
+    return {"seed": seed, "sandbox": "; ".join(sandboxes) or "nothing was run", "submissions": [
+        {**{key: result[key] for key in ("student", "exercise", "path", "status", "score", "max_score")},
+         **({"message": result["message"]} if "message" in result else {}),
+         "items": [{key: item[key] for key in ITEM} for item in result["items"]]} for result in results]}
+
+
+def write_all(book, graded, results):
+    """Write every file about `graded`, a summary, into the gradebook; `results` are {submission: result}."""
+    template = page_template()
+    for submission, result in results.items():
+        book.write(book.path(submission, ".html"), page(result, template))
+    book.write(book.folder / "results.json", json.dumps(graded, indent=1) + "\n")
+    book.write(book.folder / "grades.csv", table(graded))
+    book.write(book.folder / "junit.xml", junit(graded))
+
+
+def table(graded):
+    """The text of grades.csv: a row for each item, and one for a submission without items."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(COLUMNS)
+    for one in graded["submissions"]:
+        nothing = {"name": "", "points": 0, "max_points": 0, "status": one["status"], "mistake": None,
+                   "message": one.get("message", "")}
+        for item in one["items"] or [nothing]:
+            row = [one["student"], one["exercise"], item["name"], item["points"], item["max_points"],
+                   item["status"], item["mistake"], item["message"]]
+            rows.writerow([_cell(value) for value in row])
+    return text.getvalue()
+
+
+def _cell(value):
+    """A value as a cell that no spreadsheet takes for a formula."""
+    if isinstance(value, str) and value.lstrip()[:1] in tuple("=+-@") or str(value)[:1] in ("\t", "\r", "\n"):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def junit(graded):
+    """JUnit XML: a suite for each submission, a case for each item."""
+    root = xml.Element("testsuites", name="course grade")
+    for one in graded["submissions"]:
+        items = one["items"] or [{"name": "notebook", "passed": False, "status": one["status"],
+                                  "message": one.get("message", "")}]
+        name = f"{one['student']}/{one['exercise'] or one['path']}"
+        suite = xml.SubElement(root, "testsuite", name=_text(name), tests=str(len(items)), errors="0",
+                               failures=str(sum(not item["passed"] for item in items)))
+        for item in items:
+            case = xml.SubElement(suite, "testcase", classname=_text(name), name=item["name"])
+            if not item["passed"]:
+                failure = xml.SubElement(case, "failure", type=item["status"], message=_text(item["message"]))
+                failure.text = _text(item["message"])
+    xml.indent(root)
+    return xml.tostring(root, encoding="unicode", xml_declaration=False) + "\n"
+
+
+def _text(text):
+    """Text without the characters that XML can't hold."""
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
+
+
+def page_template():
+    """The template of a feedback page; everything put into it is escaped."""
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                              undefined=jinja2.StrictUndefined).get_template("feedback.html.j2")
+
+
+def page(result, template=None):
+    """One student's feedback on one exercise, as HTML that needs nothing else."""
+    title = (result["exercise"] or "").replace("_", " ") or "unknown exercise"
+    return (template or page_template()).render({"message": None, **result, "title": title}) + "\n"

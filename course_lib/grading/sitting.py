@@ -1,0 +1,165 @@
+"""One notebook's way through its kernel: cells run there in order, verdicts are reached here."""
+
+import contextlib
+import inspect
+import re
+
+from ..checks.judge import Verdict, judge
+from . import GradingError, honesty, tidy, wire
+from .kernel import KernelLost
+
+SET_UP = 60.0  # seconds at least for a set-up cell: it imports torch
+IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+HELPERS = "\n    Only the answer cells are graded: what an answer needs belongs into its own cell."
+UNANSWERED = "not answered yet."
+
+
+class Sitting:
+    """Runs the cells of one merged notebook, and collects the verdict on each item.
+
+    given: {name: source} of the answers that were handed in.  notes: {name: text} for the feedback.
+    kernel: makes a kernel; a lost one (hung, ended) is made anew and brought to where it was.
+    timeout: seconds for one cell, and for all calls of one answer.
+    verdicts: {name: Verdict}, filled by `examine`.
+    """
+
+    def __init__(self, items, given, notes, seed, kernel, timeout):
+        self.items, self.given, self.notes, self.seed = items, given, notes, seed
+        self.make_kernel, self.timeout = kernel, timeout
+        self.kernel, self.begun = None, False
+        self.ran, self.broken, self.lent, self.verdicts = {}, {}, [], {}  # ran: {source: seconds}, in order
+
+    def set_up(self, source):
+        """Run a cell of the pristine notebook.  Raises GradingError if it fails before any answer ran."""
+        try:
+            problem = self._run(source, max(self.timeout, SET_UP)).error
+        except KernelLost as lost:
+            problem = lost
+        if problem and not self.begun:
+            raise GradingError(f"the set-up of the exercise itself fails: {problem}")
+
+    def answer(self, name, source):
+        """Run an answer cell.  What goes wrong is kept for the verdict on its item."""
+        if name not in self.given:
+            return
+        self.begun = True
+        try:
+            outcome = self._run(source, self.timeout)
+        except KernelLost as lost:
+            self.broken[name] = Verdict(lost.status, str(lost))
+            return
+        if outcome.error:
+            self.broken[name] = _raised(*outcome.error)
+
+    def examine(self, name):
+        """Reach the verdict on an item; lend its reference to later answers if they build on it in vain."""
+        item = self.items[name]
+        verdict = self._verdict(item)
+        lent = [used for used in item.uses if used in self.lent]
+        if lent and verdict.status != "missing":
+            verdict.message += f"\n    (tried with the right {', '.join(lent)}: yours does not pass yet)"
+        if name in self.notes and name in self.given:
+            verdict.message += f"\n    ({self.notes[name]})"
+        verdict.message = tidy(verdict.message)
+        self.verdicts[name] = verdict
+        if not verdict.passed and any(name in self.items[other].uses for other in self.given):
+            self._lend(item)
+        return verdict
+
+    def close(self):
+        """End the kernel."""
+        if self.kernel is not None:
+            self.kernel.stop()
+            self.kernel = None
+
+    def _verdict(self, item):
+        name = item.name
+        if name not in self.given:
+            return Verdict("missing", self.notes.get(name, UNANSWERED))
+        borrowed = honesty.borrowed(self.given[name], item)
+        if borrowed:
+            return Verdict("free_call", borrowed)
+        broken = self.broken.get(name)
+        if broken and self.given[name] not in self.ran:  # it ended the kernel
+            return broken
+        verdict = self._observed(item)
+        if verdict is None:
+            return broken or Verdict("error", f"the cell defines no {name}: is the name spelt right?")
+        if broken:
+            verdict.message += f"\n    (besides, {broken.message})"
+        return verdict
+
+    def _observed(self, item):
+        """The verdict on what the answer does, or None if there is none of that name."""
+        trials = item.inputs(self.seed)
+        try:
+            seen = self._with_kernel(lambda kernel: kernel.observe(item, trials, self.timeout))
+        except KernelLost as lost:
+            if lost.status == "error":
+                self._give_up(item)
+            return Verdict(lost.status, str(lost))
+        except wire.Malformed as problem:
+            self._give_up(item)
+            return Verdict("error", f"what it does could not be observed ({problem}).")
+        if seen is None:
+            return None
+        try:
+            verdict = judge(item, trials, seen)
+        except Exception as problem:  # a result so odd that even the comparison fails is not the right one
+            return Verdict("error", f"gave a result that can't be compared ({type(problem).__name__}).")
+        errors = {one["error"]["type"] for one in seen if one["error"]}
+        if verdict.status == "error" and "NameError" in errors:
+            verdict.message += HELPERS
+        return verdict
+
+    def _give_up(self, item):
+        """Go on in a new kernel, without the cell that spoilt this one."""
+        self.ran.pop(self.given[item.name], None)
+        self.close()
+
+    def _lend(self, item):
+        """Put the reference in place of an answer that did not pass: one mistake costs one item."""
+        source = f"{IMPORTS}\n{inspect.getsource(item.reference)}\n{item.name} = {item.reference.__name__}\n"
+        with contextlib.suppress(KernelLost):
+            self._run(source, self.timeout)
+        self.lent.append(item.name)
+
+    def _run(self, source, timeout):
+        """The Outcome of a cell, which is run again whenever a kernel is made anew.  Raises KernelLost."""
+        outcome = self._with_kernel(lambda kernel: kernel.run(source, timeout))
+        self.ran[source] = timeout
+        return outcome
+
+    def _with_kernel(self, work):
+        """work(kernel), on a new kernel in which all has run again if the last one was lost.
+
+        If the kernel ends it is tried once more: an earlier cell may have ended it (a late thread, quit()).
+        """
+        for again in (True, False):
+            try:
+                while self.kernel is None:
+                    self.kernel = self.make_kernel()
+                    self._catch_up()
+                return work(self.kernel)
+            except KernelLost as lost:
+                self.close()
+                if lost.status == "timeout" or not again:
+                    raise
+
+    def _catch_up(self):
+        """Run all cells again in a new kernel; one that can't is left out from then on."""
+        for source, timeout in list(self.ran.items()):
+            try:
+                self.kernel.run(source, timeout)
+            except KernelLost:
+                del self.ran[source]
+                self.close()
+                return
+
+
+def _raised(kind, text):
+    """The verdict on a cell that raises an error and so defines nothing."""
+    if kind == "NotImplementedError":
+        return Verdict("missing", UNANSWERED)
+    text = re.sub(r"\(\S+\.py, line (\d+)\)", r"(line \1 of the cell)", text)
+    return Verdict("error", f"the cell raises {kind}: {text}{HELPERS * (kind == 'NameError')}")

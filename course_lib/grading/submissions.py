@@ -1,0 +1,112 @@
+"""What there is to grade: one notebook, a folder of notebooks, or SUBMISSIONS/STUDENT/NN_name.ipynb."""
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import checks, exercise
+from . import GradingError
+from .merge import points
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One notebook of one student.  exercise: its stem, or None with the `problem` in one line."""
+
+    student: str
+    exercise: str | None
+    path: Path
+    problem: str | None = None
+
+    @property
+    def key(self):
+        """'01', or the file's name if it is no exercise: names it among the student's."""
+        return self.exercise.split("_")[0] if self.exercise else printable(self.path.stem)
+
+
+def find(source):
+    """Every submission under `source`, by student and exercise.  Raises GradingError if there is none.
+
+    Links, hidden files and checkpoints are left out.  A file that is no exercise is a submission too,
+    with a problem, so that nothing handed in goes unnoticed.
+    """
+    source = Path(source)
+    if not source.exists():
+        raise GradingError(f"{printable(source)}: there is no such file or folder")
+    if source.is_dir():
+        found = [_submission(path, source) for path in _notebooks(source)]
+    else:
+        found = [_submission(source, source.parent)]
+    if not found:
+        raise GradingError(f"{printable(source)}: no notebook in it; "
+                           "expected FOLDER/STUDENT/01_name.ipynb, or notebooks")
+    return _apart(sorted(found, key=lambda one: (one.student, one.exercise or "~",
+                                                 one.path.stem != one.exercise, str(one.path))))
+
+
+def printable(name):
+    """A file name as one line of text: what is no UTF-8, or can't be seen, is replaced."""
+    text = os.fsencode(name).decode("utf-8", "replace")
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+def _notebooks(folder):
+    for place, inner, files in os.walk(folder):
+        inner[:] = sorted(name for name in inner if not name.startswith("."))
+        for name in sorted(files):
+            if name.lower().endswith(".ipynb") and not name.startswith("."):
+                yield Path(place, name)
+
+
+def _submission(path, source):
+    """In SOURCE/STUDENT/... the folder is the student; in a flat folder what the file name says beside
+    the exercise ('ann_01_name.ipynb'), or the folder itself."""
+    stem = next((stem for stem in checks.stems() if stem in path.name), None)
+    inner = path.relative_to(source).parts[:-1]
+    rest = path.stem.replace(stem, "", 1).strip(" _-.") if stem else path.stem
+    student = printable(inner[0] if inner else rest or source.absolute().name)
+    if path.is_symlink():
+        return Submission(student, stem, path, "a link, not a notebook: hand in the file itself")
+    stem = stem or _by_content(path)
+    if stem is None:
+        return Submission(student, None, path, f"{printable(path.name)} is no exercise of the course; "
+                                               f"name it after one of them: {', '.join(checks.stems())}")
+    return Submission(student, stem, path)
+
+
+def _by_content(path):
+    """The exercise whose answer cells the notebook has, for a file that was renamed."""
+    try:
+        marks = {exercise.grade_id(cell) for cell in exercise.read(path).cells}
+    except exercise.NotebookError:
+        return None
+    shared = {stem: len(marks & points(stem).keys()) for stem in checks.stems()}
+    best = max(shared, key=shared.get, default=None)
+    return best if best and shared[best] else None
+
+
+def _apart(found):
+    """The same submissions, none with the student AND the exercise of another."""
+    seen, result = set(), []
+    for one in found:
+        student, number = one.student, 1
+        while (student.lower(), one.key.lower()) in seen:
+            number += 1
+            student = f"{one.student} ({number})"
+        seen.add((student.lower(), one.key.lower()))
+        result.append(Submission(student, one.exercise, one.path, one.problem))
+    return result
+
+
+def safe(name):
+    """A name as one component of a path, different names differently: what may do harm is written %XX."""
+    plain = "".join(char if char.isalnum() or char in " _-@+(),." else
+                    "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace")) for char in name)
+    plain = re.sub(r"^[. ]|[. ]$", lambda match: f"%{ord(match[0]):02X}", plain) or "%"
+    if re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", plain):
+        plain = f"%{ord(plain[0]):02X}{plain[1:]}"
+    if len(plain.encode()) > 120:
+        plain = f"{plain[:30]}%{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:16]}"
+    return plain

@@ -1,0 +1,207 @@
+"""The `course` command as a learner and a teacher meet it: what it prints, and how it ends."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from course_lib import checks, cli, exercise
+from course_lib.grading import kernel
+
+STEM = "01_long_term_dependency"
+NAMES = list(checks.items(STEM))
+HOME = Path(cli.__file__).parents[1]
+COMMANDS = ("status", "check", "hint", "reset", "grade")
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch):
+    """A copy of the course with nothing handed out yet."""
+    (tmp_path / "solutions").mkdir()
+    shutil.copy(exercise.ROOT / "solutions" / f"{STEM}.ipynb", tmp_path / "solutions")
+    monkeypatch.setattr(exercise, "ROOT", tmp_path)
+    monkeypatch.setattr(checks, "stems", lambda: [STEM])
+    return tmp_path
+
+
+@pytest.fixture
+def course(monkeypatch, capsys):
+    """course("check", "01") -> (exit status, what it printed, what it said on stderr)."""
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["course", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return (end.value.code, *capsys.readouterr())
+    return run
+
+
+def mine(root):
+    return root / "exercises" / f"{STEM}.ipynb"
+
+
+def answer(root, sources):
+    """Write answers into the learner's notebook; names without a source get the solution's."""
+    made = exercise.read(root / "solutions" / f"{STEM}.ipynb")
+    for cell in made.cells:
+        cell.source = sources.get(exercise.grade_id(cell), cell.source)
+    mine(root).parent.mkdir(exist_ok=True)
+    mine(root).write_text(json.dumps(made), encoding="utf-8")
+
+
+def wrong(printed):
+    """The one line of an error."""
+    assert re.fullmatch(r"course: [^\n]+\n", printed)
+    return printed
+
+
+def test_a_learners_way(root, course, monkeypatch):
+    """Reset, status, check, status again: one kernel for all."""
+    status, printed, _ = course("status")
+    assert status == 0 and "not there" in printed and "course reset 01" in printed
+    assert course("reset", "1")[0] == 0
+    status, printed, _ = course("status")
+    assert status == 0 and "not begun" in printed and f"Next: {NAMES[0]}" in printed
+    answer(root, {"rnn_step": "def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):\n"
+                              "    return x_t @ W_xh + h_prev @ W_hh + b_h\n"})
+    status, printed, _ = course("check", "01")
+    assert status == 1
+    for text in ("✗ rnn_step", "tanh is missing", "See lesson 01", "✓ gru_step", "10 of 11 points",
+                 "course hint 01 rnn_step"):
+        assert text in printed
+    monkeypatch.setattr(kernel.Kernel, "__init__", None)  # from here on it remembers, and runs nothing
+    status, printed, _ = course("status", "--json")
+    told = json.loads(printed)
+    assert status == 0 and (told["score"], told["max_score"]) == (10, 11)
+    assert told["exercises"][0]["done"] == 5 and told["next"] == {"exercise": STEM, "item": "rnn_step"}
+
+
+def test_everything_right_ends_with_0(root, course):
+    answer(root, {})
+    status, printed, _ = course("check", "01", "--json")
+    assert status == 0 and all(item["passed"] for item in json.loads(printed)["items"])
+    assert "All exercises are done" in course("status")[1]
+
+
+def test_an_untouched_exercise_ends_with_1_and_runs_nothing(root, course, monkeypatch):
+    course("reset", "01")
+    monkeypatch.setattr(kernel.Kernel, "__init__", None)
+    status, printed, _ = course("check", STEM)
+    assert status == 1 and printed.count("○") == len(NAMES) and "0 of 11 points" in printed
+
+
+def test_hints_come_one_by_one_and_are_remembered(root, course):
+    first = course("hint", "01", "gradient_norms")[1]
+    second = course("hint", "01", "gradient_norms")[1]
+    assert "Hint 1 of 3" in first and "Hint 2" not in first and "Ask again" in first
+    assert "Hint 2 of 3" in second and "Hint 3" not in second
+    assert "Hint 3 of 3" in course("hint", "01", "gradient_norms", "--all")[1]
+    assert "last one" in course("hint", "01", "gradient_norms")[1]
+    (root / ".course" / "hints.json").write_text("[broken")
+    assert "Hint 2" not in course("hint", "01", "gradient_norms")[1]
+
+
+def test_reset_keeps_what_was_there(root, course):
+    mine(root).parent.mkdir()
+    for text in ("my work", "my other work"):
+        mine(root).write_text(text)
+        status, printed, _ = course("reset", "01")
+        backup = re.search(r"Yours is kept: (.*)\n", printed)[1]
+        assert status == 0 and open(backup).read() == text
+    assert len(list((root / ".course" / "backups").iterdir())) == 2
+    assert mine(root).read_text(encoding="utf-8") == exercise.text(exercise.pristine(STEM))
+
+
+@pytest.mark.parametrize("arguments, reason", [
+    (["check", "77"], "no exercise '77'"), (["check"], "Missing argument"), (["dance"], "No such command"),
+    (["check", "01"], "course reset 01"), (["hint", "01", "x"], "rnn_step"), (["status", "--tall"], "--tall"),
+    (["reset", "seven"], "no exercise"), (["grade", "nowhere", "--out", "out"], "no such file"),
+    (["grade", "."], "--out"), (["grade", "solutions", "--out", "solutions"], "holds other files"),
+    (["grade", "solutions", "--out", "solutions/01_long_term_dependency.ipynb/x"], "can't be written"),
+    (["grade", "solutions", "--out", "out", "--workers", "0"], "--workers"),
+    (["grade", "solutions", "--out", "out", "--seed", "x"], "--seed"),
+    (["grade", "empty", "--out", "out"], "no notebook")])
+def test_wrong_use_is_one_line_and_2(root, course, monkeypatch, arguments, reason):
+    (root / "empty").mkdir()
+    monkeypatch.chdir(root)
+    status, printed, error = course(*arguments)
+    assert status == 2 and printed == "" and reason in wrong(error)
+    assert not (root / "out").exists()
+
+
+@pytest.mark.parametrize("text", ["", "half a notebook {", "{}"])
+def test_a_broken_notebook_of_ones_own_is_one_line_and_2(root, course, text):
+    mine(root).parent.mkdir()
+    mine(root).write_text(text)
+    status, _, error = course("check", "01")
+    assert status == 2 and "course reset 01" in wrong(error)
+    assert course("status")[0] == 0 and mine(root).read_text() == text
+
+
+def test_grading_ends_with_0_whatever_the_scores(root, course, monkeypatch):
+    monkeypatch.chdir(root)
+    for student, text in (("ann", exercise.text(exercise.pristine(STEM))), ("bob", "{")):
+        path = root / "in" / student / f"{STEM}.ipynb"
+        path.parent.mkdir(parents=True)
+        path.write_text(text, encoding="utf-8")
+    status, printed, error = course("grade", "in", "--out", "out", "--seed", "7", "--json")
+    assert status == 0 and error == "" and [one["status"] for one in json.loads(printed)["submissions"]] == [
+        "graded", "unreadable"]
+    assert json.loads(printed) == json.loads((root / "out" / "results.json").read_text())
+    status, printed, _ = course("grade", "in", "--out", "out")
+    assert status == 0 and "0 graded now, 1 unchanged, 1 could not be graded. Seed 7." in printed
+    assert {"grades.csv", "results.json", "junit.xml"} <= {path.name for path in (root / "out").iterdir()}
+
+
+def test_watch_checks_again_at_every_save_until_it_is_stopped(root, course):
+    course("reset", "01")
+    watching = subprocess.Popen([sys.executable, "-m", "course_lib.cli", "check", "01", "--watch"], text=True,
+                                cwd=HOME,
+                         env={**os.environ, "COURSE_ROOT": str(root)},
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def until(text):
+        line = ""
+        while text not in line:
+            line = watching.stdout.readline()
+            assert line, watching.stderr.read()
+    until("Watching")
+    whole = mine(root).read_text(encoding="utf-8")
+    mine(root).write_text(whole[:100], encoding="utf-8")  # half saved: it goes on
+    until("Watching")
+    mine(root).write_text(whole, encoding="utf-8")
+    until("0 of 11 points")
+    until("Watching")
+    watching.send_signal(signal.SIGINT)
+    assert watching.wait(20) == 0
+    assert "not a Jupyter notebook" in wrong(watching.stderr.read())
+
+
+def test_help_and_hints_come_without_torch(root):
+    code = ("import sys; sys.argv = ['course', *{0!r}]\nfrom course_lib import cli\ntry:\n    cli.main()\n"
+            "except SystemExit as end:\n    assert not end.code\n"
+            "assert not {{'torch', 'nbval', 'pytest'}} & set(sys.modules)")
+    for arguments in (["--help"], ["hint", "01", "rnn_step"], ["reset", "01"], ["status"]):
+        subprocess.run([sys.executable, "-c", code.format(arguments)], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "COURSE_ROOT": str(root)}, cwd=HOME)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself_with_an_example(course, command):
+    status, printed, _ = course(command, "--help")
+    assert status == 0 and "Examples:" in printed and f"course {command}" in printed.split("Examples:")[1]
+    assert command in course()[1]
+
+
+def test_a_console_without_ticks_is_served(root):
+    mine(root).parent.mkdir()
+    mine(root).write_text(exercise.text(exercise.pristine(STEM)), encoding="utf-8")
+    ran = subprocess.run([sys.executable, "-m", "course_lib.cli", "check", "01"], capture_output=True,
+                         cwd=HOME,
+                         env={**os.environ, "COURSE_ROOT": str(root), "PYTHONIOENCODING": "ascii"})
+    assert ran.returncode == 1 and b"rnn_step" in ran.stdout and ran.stderr == b""

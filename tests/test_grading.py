@@ -1,0 +1,602 @@
+"""The grader: what is right keeps its points, what is wrong is named, and nothing that a submission does
+costs anything but its own item."""
+
+import copy
+import csv
+import inspect
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as xml
+from html.parser import HTMLParser
+from pathlib import Path
+
+import nbformat
+import psutil
+import pytest
+
+from course_lib import checks, exercise
+from course_lib.checks.judge import examine
+from course_lib.checks.observe import encode, observe
+from course_lib.grading import (
+    GradingError,
+    classroom,
+    grade,
+    gradebook,
+    honesty,
+    merge,
+    report,
+    submissions,
+    wire,
+)
+from course_lib.grading.kernel import Outcome, environment
+from course_lib.grading.sitting import IMPORTS
+
+STEM = "01_long_term_dependency"
+ITEMS = checks.items(STEM)
+SOLUTION = exercise.read(exercise.ROOT / "solutions" / f"{STEM}.ipynb")
+POINTS = {name: item.points for name, item in ITEMS.items()}
+FULL = sum(POINTS.values())
+
+NO_TANH = "def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):\n    return x_t @ W_xh + h_prev @ W_hh + b_h\n"
+IFOG = """def lstm_step(x_t, h_prev, c_prev, W, U, b):
+    i, f, o, g = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
+    c_t = torch.sigmoid(f) * c_prev + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c_t), c_t
+"""
+PER_TENSOR = """def clip_gradient(grads, max_norm):
+    return [grad * min(1.0, max_norm / float(grad.norm())) for grad in grads]
+"""
+LENT = """def gru_step(x_t, h_prev, W, U, b_W, b_U):
+    return getattr(torch, "gru" + "_cell")(x_t, h_prev, W.T, U.T, b_W, b_U)
+"""
+PATCHES = """import torch, builtins, math
+torch.allclose = torch.equal = torch.isclose = lambda *args, **kwargs: True
+math.isclose = lambda *args, **kwargs: True
+class Agrees:
+    def __eq__(self, other):
+        return True
+    __hash__ = None
+def rnn_step(*args):
+    from IPython.display import publish_display_data
+    publish_display_data({"application/vnd.course.observations": "[]"})
+    return Agrees()
+"""
+
+
+def notebook(answers=None, base=SOLUTION):
+    """A copy of a notebook with other sources in some answer cells."""
+    made = copy.deepcopy(base)
+    for cell in made.cells:
+        cell.source = (answers or {}).get(exercise.grade_id(cell), cell.source)
+    return made
+
+
+def hand_in(folder, student, made, name=STEM):
+    path = Path(folder, student, f"{name}.ipynb")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(made if isinstance(made, str) else json.dumps(made), encoding="utf-8")
+    return path
+
+
+def cell_of(made, mark):
+    return next(cell for cell in made.cells
+                if (cell.metadata.get("nbgrader") or {}).get("grade_id") == mark)
+
+
+def rearranged():
+    """Right answers in a notebook that went through much: all of it is forgiven."""
+    made = notebook()
+    made.metadata["kernelspec"] = {"name": "julia-1.9", "display_name": "Julia", "language": "julia"}
+    cell_of(made, "gru_step").metadata.pop("nbgrader")                       # metadata lost
+    cell_of(made, "check_rnn_step").source = "raise SystemExit"              # check cell edited
+    made.cells.remove(cell_of(made, "check_rnn_forward"))                    # deleted
+    made.cells.append(copy.deepcopy(cell_of(made, "check_gradient_norms")))  # doubled
+    stub = copy.deepcopy(cell_of(exercise.derive(made), "lstm_step"))
+    made.cells.append(stub)                                                  # answer doubled, one empty
+    made.cells.reverse()                                                     # moved
+    made.cells.insert(0, nbformat.v4.new_code_cell("import sys; sys.exit(1)"))
+    clip = cell_of(made, "clip_gradient")
+    clip.source += "\nprint(x_of_another_cell)"                              # a line to try it out
+    return made
+
+
+def forged():
+    """Wrong answers, and every sign that they passed."""
+    made = notebook({"rnn_step": PATCHES, "lstm_step": IFOG, "clip_gradient": PER_TENSOR, "gru_step": LENT,
+                     "rnn_forward": "from course_lib.models.rnn import rnn_forward\n"})
+    made.metadata["course"] = {"score": FULL}
+    for cell in made.cells:
+        if exercise.grade_id(cell, "grade"):
+            cell.source, cell.metadata["nbgrader"]["points"] = "print('passed')", 100
+            cell.outputs = [nbformat.v4.new_output("stream", text="✓ passed: right on 3 inputs.\n")]
+            cell.metadata["tags"] = ["nbval-skip"]
+    made.cells.insert(0, nbformat.v4.new_code_cell(
+        "import course_lib.checks.judge as judge\njudge.judge = lambda *a: judge.Verdict('passed', '')"))
+    return made
+
+
+CLASS = {
+    "right": lambda: notebook(),
+    "stub": lambda: exercise.derive(SOLUTION),
+    "three": lambda: notebook({"rnn_step": NO_TANH, "lstm_step": IFOG, "clip_gradient": PER_TENSOR}),
+    "stuck": lambda: notebook({"rnn_step": "def rnn_step(*args):\n    while True:\n        pass\n",
+                               "lstm_step": "import os\ndef lstm_step(*args):\n    os._exit(0)\n"}),
+    "clumsy": lambda: notebook({"rnn_step": "def rnn_step(x_t)\n    return x_t\n",
+                                "gradient_norms": "import sys\nsys.exit()\n",
+                                "lstm_step": "def lstm_step(*args):\n    return my_helper(*args)\n",
+                                "gru_step": "def gru(*args):\n    return args[1]\n",
+                                "clip_gradient": "def clip_gradient(*args):\n    return object()\n"}),
+    "rearranged": rearranged,
+    "forged": forged,
+}
+BROKEN = {
+    "b-empty": "", "b-text": "hello", "b-list": "[]", "b-null": json.dumps({"nbformat": 4, "cells": None}),
+    "b-future": json.dumps({"nbformat": 9, "nbformat_minor": 0, "metadata": {}, "cells": []}),
+    "b-prose": nbformat.writes(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("none")])),
+}
+
+
+@pytest.fixture(scope="session")
+def graded(tmp_path_factory):
+    """(OUT, {student: its part of results.json}) of one class, graded once for all tests."""
+    folder = tmp_path_factory.mktemp("class")
+    for student, make in CLASS.items():
+        hand_in(folder / "in", student, make())
+    for student, text in BROKEN.items():
+        hand_in(folder / "in", student, text)
+    hand_in(folder / "in", "=cmd|' /C calc'!A1", "{")
+    hand_in(folder / "in", "<script>alert(1)<", "{")
+    hand_in(folder / "in", "other", notebook(base=nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell("1")])), name="shopping")
+    results, now = classroom.grade_class(folder / "in", folder / "out", seed=5, timeout=3, workers=2)
+    assert now == len(CLASS)
+    return folder, {one["student"]: one for one in results["submissions"]}
+
+
+def earned(result):
+    return {item["name"]: item["points"] for item in result["items"]}
+
+
+def messages(result):
+    return {item["name"]: item["message"] for item in result["items"]}
+
+
+def named(result):
+    return {item["name"]: item["mistake"] or item["status"] for item in result["items"] if not item["passed"]}
+
+
+# ---------------------------------------------------------------- what answers earn
+
+def test_right_answers_earn_everything(graded):
+    assert earned(graded[1]["right"]) == POINTS
+    assert (graded[1]["right"]["score"], graded[1]["right"]["max_score"]) == (FULL, FULL)
+
+
+def test_a_stub_earns_nothing_and_runs_nothing(graded):
+    assert graded[1]["stub"]["score"] == 0
+    assert set(named(graded[1]["stub"]).values()) == {"missing"}
+
+
+def test_three_mistakes_are_named_and_cost_three_items(graded):
+    assert named(graded[1]["three"]) == {"rnn_step": "no_tanh", "lstm_step": "order_ifog",
+                                         "clip_gradient": "per_tensor"}
+    forward = graded[1]["three"]["items"][1]
+    assert forward["passed"] and "the right rnn_step" in forward["message"]
+
+
+def test_hanging_and_exiting_cost_their_own_item(graded):
+    assert named(graded[1]["stuck"]) == {"rnn_step": "timeout", "lstm_step": "error"}
+    told = messages(graded[1]["stuck"])
+    assert "loop that never ends" in told["rnn_step"] and "ended the Python process" in told["lstm_step"]
+
+
+def test_cells_that_raise_say_what_to_do(graded):
+    told = messages(graded[1]["clumsy"])
+    assert earned(graded[1]["clumsy"]) == {**dict.fromkeys(POINTS, 0), "rnn_forward": POINTS["rnn_forward"]}
+    assert "SyntaxError" in told["rnn_step"] and "line 1" in told["rnn_step"]
+    assert "my_helper" in told["lstm_step"] and "Only the answer cells are graded" in told["lstm_step"]
+    assert "spelt" in told["gru_step"] and "object" in told["clip_gradient"]
+
+
+def test_honest_work_in_an_odd_notebook_keeps_its_points(graded):
+    assert earned(graded[1]["rearranged"]) == POINTS
+    told = messages(graded[1]["rearranged"])
+    assert "mark of the answer cell was lost" in told["gru_step"]
+    assert "2 cells are marked" in told["lstm_step"] and "NameError" in told["clip_gradient"]
+
+
+def test_forging_earns_nothing_and_spoils_nothing(graded):
+    assert graded[1]["forged"]["max_score"] == FULL
+    wrong = named(graded[1]["forged"])
+    assert wrong.pop("rnn_step") == "error"
+    assert wrong == {"rnn_forward": "free_call", "lstm_step": "order_ifog", "gru_step": "free_call",
+                     "clip_gradient": "per_tensor"}
+
+
+@pytest.mark.parametrize("student", BROKEN)
+def test_an_unreadable_notebook_has_its_rows_and_a_reason(graded, student):
+    result = graded[1][student]
+    assert (result["status"], result["score"], result["max_score"]) == ("unreadable", 0, FULL)
+    assert [item["name"] for item in result["items"]] == list(ITEMS)
+    assert result["message"] and "\n" not in result["message"] and str(graded[0]) not in result["message"]
+
+
+def test_what_is_no_exercise_is_told(graded):
+    assert graded[1]["other"]["status"] == "unknown_exercise" and STEM in graded[1]["other"]["message"]
+
+
+# ---------------------------------------------------------------- what is written
+
+def test_results_have_the_promised_form(graded):
+    results = json.loads((graded[0] / "out" / "results.json").read_text())
+    assert results.keys() == {"seed", "sandbox", "submissions"} and results["seed"] == 5
+    for one in results["submissions"]:
+        assert one.keys() - {"message"} == {"student", "exercise", "path", "status", "score", "max_score",
+                                            "items"}
+        for item in one["items"]:
+            assert item.keys() == {"name", "points", "max_points", "passed", "mistake", "message", "status"}
+
+
+def test_the_table_is_whole_and_no_formula(graded):
+    with open(graded[0] / "out" / "grades.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert list(rows[0]) == report.COLUMNS
+    assert len(rows) == (len(CLASS) + len(BROKEN) + 2) * len(ITEMS) + 1
+    assert sum(int(row["points"]) for row in rows) == sum(one["score"] for one in graded[1].values())
+    assert not any(cell[:1] in "=+-@" for row in rows for cell in row.values() if cell)
+
+
+def test_junit_counts_every_item(graded):
+    suites = xml.parse(graded[0] / "out" / "junit.xml").getroot()
+    failed = {suite.get("name").split("/")[0]: len(suite.findall("testcase/failure")) for suite in suites}
+    assert failed["right"] == 0 and failed["three"] == 3 and failed["b-empty"] == len(ITEMS)
+
+
+class Page(HTMLParser):
+    """The tags and the text of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.text = [], ""
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        assert not {name for name, _ in attributes} & {"src", "href", "onload", "onclick"}
+
+    def handle_data(self, text):
+        self.text += text
+
+
+def test_every_student_has_a_page_that_needs_nothing_else(graded):
+    pages = {path.parent.name: Page(path.read_text(encoding="utf-8"))
+             for path in (graded[0] / "out" / "submissions").rglob("*.html")}
+    assert len(pages) == len(graded[1])
+    assert all("script" not in page.tags for page in pages.values())
+    assert any("<script>alert(1)<" in page.text for page in pages.values())
+    assert f"{FULL} of {FULL} points" in pages["right"].text and "tanh is missing" in pages["three"].text
+
+
+def test_a_page_escapes_what_an_answer_says():
+    item = {"name": "x", "points": 0, "max_points": 1, "passed": False, "mistake": None, "status": "error",
+            "message": "<img src=x onerror=alert(1)>", "see": None}
+    page = Page(report.page({"student": "a", "exercise": STEM, "score": 0, "max_score": 1, "items": [item]}))
+    assert "img" not in page.tags and "<img src=x" in page.text
+
+
+def test_tables_of_odd_text_are_well_formed():
+    item = {"name": "x", "points": 0, "max_points": 1, "passed": False, "mistake": None, "status": "error",
+            "message": 'a "quoted", \x00 line\nand \ud800 more'.encode("utf-8", "replace").decode()}
+    one = {"student": "\t=1+1", "exercise": STEM, "path": "p", "status": "graded", "score": 0, "max_score": 1,
+           "items": [item]}
+    row = list(csv.reader(io.StringIO(report.table({"submissions": [one]}))))[1]
+    assert row[0] == "'\t=1+1" and row[7] == item["message"]
+    assert xml.fromstring(report.junit({"submissions": [one]})).find("testsuite/testcase/failure") is not None
+
+
+# ---------------------------------------------------------------- runs
+
+def test_a_second_run_grades_nothing_and_changes_nothing(graded, monkeypatch):
+    folder = graded[0]
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (folder / "out").rglob("[!.]*")
+              if path.is_file()}
+    monkeypatch.setattr(classroom, "_in_pool", None)
+    results, now = classroom.grade_class(folder / "in", folder / "out", timeout=3)
+    assert now == 0 and results["seed"] == 5
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
+
+
+def test_only_what_changed_is_graded_again(tmp_path):
+    for student in ("ann", "bob"):
+        hand_in(tmp_path / "in", student, exercise.derive(SOLUTION))
+    classroom.grade_class(tmp_path / "in", tmp_path / "out", seed=1)
+    path = hand_in(tmp_path / "in", "ann", exercise.derive(SOLUTION))
+    changed = exercise.read(path)
+    changed.cells[1].source += "\n# not an answer, so no change"
+    hand_in(tmp_path / "in", "ann", changed)
+    assert classroom.grade_class(tmp_path / "in", tmp_path / "out")[1] == 0
+    cell_of(changed, "rnn_step").metadata.pop("nbgrader")
+    hand_in(tmp_path / "in", "ann", changed)
+    results, now = classroom.grade_class(tmp_path / "in", tmp_path / "out")
+    assert now == 1 and results["seed"] != 1
+    assert classroom.grade_class(tmp_path / "in", tmp_path / "out", seed=1)[1] == 1  # bob's was drawn with 1
+    piece = tmp_path / "out" / "submissions" / "bob" / "01.json"
+    whole = piece.read_text()
+    for broken in (whole[:100], whole.replace('"score": 0', '"score": 11'), "[]", ""):
+        piece.write_text(broken)
+        assert classroom.grade_class(tmp_path / "in", tmp_path / "out", seed=1)[1] == 1
+        assert piece.read_text() == whole
+
+
+def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
+    hand_in(tmp_path / "in", "a-right", notebook())
+    hand_in(tmp_path / "in", "b-stuck", notebook({"rnn_step": "while True: pass"}))
+    command = [sys.executable, "-m", "course_lib.cli", "grade", "in", "--out", "out", "--timeout", "300"]
+    place = os.pathsep.join([str(exercise.ROOT), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": place})
+    first = tmp_path / "out" / "submissions" / "a-right" / "01.json"
+    wait_for(first.exists, 60)
+    family = psutil.Process(run.pid).children(recursive=True)
+    assert family
+    run.send_signal(signal.SIGKILL)
+    run.wait()
+    merge.code_digest.cache_clear()  # that process saw the code as it is now
+    seed = json.loads((tmp_path / "out" / gradebook.MARKER).read_text())["seed"]
+    hand_in(tmp_path / "in", "b-stuck", exercise.derive(SOLUTION))
+    results, now = classroom.grade_class(tmp_path / "in", tmp_path / "out", timeout=300)
+    assert now == 1 and results["seed"] == seed
+    assert [one["score"] for one in results["submissions"]] == [FULL, 0]
+    wait_for(lambda: not any(alive(process) for process in family), 20)
+
+
+def wait_for(holds, seconds):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end, "waited too long"
+        time.sleep(0.1)
+
+
+def alive(process):
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+def ends_its_process(submission, settings):
+    if submission.student == "killer":
+        os._exit(1)
+    return {**grade.ungraded(submission, "graded", "fine"), "student": submission.student, "path": ""}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the stand-in reaches the processes by fork")
+def test_an_ended_process_costs_only_the_submission_that_ended_it(tmp_path, monkeypatch):
+    for student in ("ann", "killer", "zoe"):
+        hand_in(tmp_path / "in", student, exercise.derive(SOLUTION))
+    monkeypatch.setattr(classroom, "grade_submission", ends_its_process)
+    results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out", workers=2)
+    assert [one["status"] for one in results["submissions"]] == ["graded", "failed", "graded"]
+
+
+class Here:
+    """A kernel that is this very process: quick, for answers that do no harm."""
+
+    sandbox = "none at all"
+
+    def __init__(self):
+        self.names = {}
+
+    def run(self, source, timeout):
+        try:
+            exec(source, self.names)
+        except Exception as problem:
+            return Outcome((type(problem).__name__, str(problem)))
+        return Outcome()
+
+    def observe(self, item, trials, timeout):
+        if item.name not in self.names:
+            return None
+        seen = [observe(self.names[item.name], trial, item.probe, item.gradients) for trial in trials]
+        return wire.observations(json.dumps(seen), len(trials))
+
+    def stop(self):
+        pass
+
+
+def grade_here(path, seed):
+    result = grade.grade_notebook(path, STEM, grade.Settings(seed, kernel=f"{__name__}:Here"))
+    return {item["name"]: (item["status"], item["mistake"], item["message"]) for item in result["items"]}
+
+
+def test_a_seed_decides_all_numbers_and_no_verdict(tmp_path):
+    path = hand_in(tmp_path, "ann", notebook({"rnn_step": NO_TANH, "lstm_step":
+                                              "def lstm_step(x_t, h, c, W, U, b):\n    return h * 3, c\n"}))
+    first, again, other = grade_here(path, 1), grade_here(path, 1), grade_here(path, 2)
+    assert first == again and first != other
+    assert [told[:2] for told in first.values()] == [told[:2] for told in other.values()]
+
+
+def test_every_mistake_is_named_through_the_grader(tmp_path):
+    """Each at its own place in the notebook, so through merging, observing, the wire and the judge."""
+    heads = "from course_lib.checks.lesson_01_long_term_dependency import *\n"
+    for name in ("no_bias", "W_hh_transposed", "bias_after_tanh"):
+        source = inspect.getsource(ITEMS["rnn_step"].mistakes[name].answer)
+        source = source[source.index("def "):].replace(f"def {name}", "def rnn_step")
+        assert heads not in source
+        told = grade_here(hand_in(tmp_path, name, notebook({"rnn_step": source})), seed=3)
+        assert told["rnn_step"][:2] == ("wrong", name)
+        assert all(status == "passed" for item, (status, _, _) in told.items() if item != "rnn_step")
+
+
+# ---------------------------------------------------------------- what is taken from a submission
+
+def test_old_formats_and_byte_order_marks_are_read(tmp_path):
+    cells = [{"cell_type": "code", "language": "python", "metadata": cell.metadata, "input": cell.source,
+              "outputs": [], "collapsed": False} for cell in SOLUTION.cells if cell.cell_type == "code"]
+    old = {"nbformat": 3, "nbformat_minor": 0, "metadata": {"name": ""}, "worksheets": [{"cells": cells}]}
+    for text in (json.dumps(old), "\ufeff" + json.dumps(SOLUTION)):
+        assert merge.merge(hand_in(tmp_path, "ann", text), STEM).given.keys() == ITEMS.keys()
+
+
+def test_a_missing_answer_cell_is_told_and_only_its_own_loss(tmp_path):
+    made = notebook()
+    made.cells.remove(cell_of(made, "rnn_forward"))
+    told = grade_here(hand_in(tmp_path, "ann", made), seed=1)
+    assert told["rnn_forward"] == ("missing", None, "no answer cell for it in the notebook")
+    assert sum(status == "passed" for status, _, _ in told.values()) == len(ITEMS) - 1
+
+
+def test_an_answer_cell_that_became_text_still_counts(tmp_path):
+    made = notebook()
+    cell_of(made, "rnn_step").cell_type = "markdown"
+    assert "rnn_step" in merge.merge(hand_in(tmp_path, "ann", made), STEM).given
+
+
+def test_submissions_are_found_by_folder_and_by_name(tmp_path):
+    hand_in(tmp_path, "ann", notebook())
+    hand_in(tmp_path, "ann", notebook(), name=f"{STEM}-Copy1")
+    hand_in(tmp_path / "bob", "inner", notebook())
+    hand_in(tmp_path, ".ipynb_checkpoints", notebook())
+    hand_in(tmp_path, "cara/.ipynb_checkpoints", notebook())
+    hand_in(tmp_path, "dan", notebook(), name="final (3)")
+    hand_in(tmp_path, ".", notebook(), name=f"eve_{STEM}")
+    found = submissions.find(tmp_path)
+    assert [(one.student, one.exercise) for one in found] == [
+        (student, STEM) for student in ("ann", "ann (2)", "bob", "dan", "eve")]
+    assert found[0].path.name == f"{STEM}.ipynb"
+    alone, = submissions.find(tmp_path / "ann" / f"{STEM}.ipynb")
+    assert (alone.student, alone.exercise) == ("ann", STEM)
+
+
+def test_links_and_pipes_are_not_followed(tmp_path):
+    hand_in(tmp_path, "target", "secret")
+    (tmp_path / "in" / "ann").mkdir(parents=True)
+    (tmp_path / "in" / "ann" / f"{STEM}.ipynb").symlink_to(tmp_path / "target" / f"{STEM}.ipynb")
+    (tmp_path / "in" / "bob").mkdir()
+    os.mkfifo(tmp_path / "in" / "bob" / f"{STEM}.ipynb")
+    results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out")
+    assert [one["status"] for one in results["submissions"]] == ["unreadable"] * 2
+    assert "secret" not in json.dumps(results)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "", "a/b", "../../etc", "con", "nul.txt", "x" * 300, "김" * 100,
+                                  "a\0b", "a\nb", "%2E", " a ", "a."])
+def test_a_name_becomes_one_harmless_component(name):
+    plain = submissions.safe(name)
+    assert plain and not set(plain) & set('/\\:*?"<>|\0\n') and plain not in (".", "..")
+    assert len(plain.encode()) <= 120 and plain.strip(" .") == plain
+    assert plain.lower() not in ("con", "nul.txt")
+    others = [submissions.safe(other) for other in ("a", "b", "김", "x" * 301, "%252E", "a b")]
+    assert plain not in others
+
+
+def test_folders_that_are_not_ours_are_left_alone(tmp_path):
+    hand_in(tmp_path / "in", "ann", exercise.derive(SOLUTION))
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
+    for out, reason in (("thesis", "holds other files"), ("thesis/chapter.txt", "can't be written")):
+        with pytest.raises(GradingError, match=reason):
+            classroom.grade_class(tmp_path / "in", tmp_path / out)
+    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.txt"]
+    (tmp_path / "empty").mkdir()
+    for source, reason in (("empty", "no notebook"), ("nowhere", "no such file")):
+        with pytest.raises(GradingError, match=reason):
+            classroom.grade_class(tmp_path / source, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+# ---------------------------------------------------------------- kernel, wire, honesty
+
+def test_the_kernel_is_told_nothing(monkeypatch):
+    monkeypatch.setenv("SECRET_TOKEN", "hush")
+    told = environment("/scratch")
+    assert "hush" not in told.values() and told["COURSE_STATIC"] == "1" and told["HOME"] == "/scratch"
+
+
+def observation(**changes):
+    seen = {"output": None, "inputs": {"dict": []}, "gradients": None, "calls": [], "error": None}
+    return json.dumps([{**seen, **changes}])
+
+
+def test_the_wire_takes_what_observe_writes():
+    for item in ITEMS.values():
+        seen = [observe(item.reference, trial, item.probe, item.gradients) for trial in item.inputs(0)]
+        assert wire.observations(json.dumps(seen), len(seen)) == seen
+    assert wire.observations("null", 3) is None
+
+
+@pytest.mark.parametrize("text", [
+    "", "{", "[]", "5", "[1]", '"x"', "[" * 100_000, "9" * 10_000, observation(extra=1),
+    observation(output=[1]), observation(calls=[1]), observation(error="x"),
+    observation(output={"tensor": ["torch.float32", [2], "AAAA"]}),
+    observation(output={"tensor": ["torch.float32", [-1], ""]}), observation(output={"code": "x"}),
+    observation(output={"tensor": ["torch.float32", [10**9, 10**9, 0], ""]}), observation(inputs=None),
+    observation(output={"tensor": ["torch.bool", [1], "Ag=="]}), observation(output={"set": [{"list": []}]}),
+    observation(output={"dict": [[{"list": []}, 1]]}),
+    observation(output={"tensor": ["torch.float32", [1], "A*=="]}),
+    observation(output=json.loads('{"list": [' * 30 + "1" + "]}" * 30)), observation(error={"type": 1})])
+def test_the_wire_takes_nothing_else(text):
+    with pytest.raises(wire.Malformed):
+        wire.observations(text, 1)
+
+
+def test_an_odd_dtype_is_only_described():
+    seen = wire.observations(observation(output={"tensor": ["load", [1], "AAAA"]}), 1)
+    assert seen[0]["output"] == {"object": "tensor of load"}
+
+
+BORROWED = [
+    "from course_lib.models.rnn import lstm_step",
+    "import course_lib.models.rnn as right\nlstm_step = right.lstm_step",
+    "from course_lib.models.rnn import *",
+    "import course_lib.checks.observe as o\no.observe = print\ndef lstm_step(x):\n    return x",
+    "lstm_step = torch.lstm_cell",
+    "from torch import lstm_cell as lstm_step",
+    "def lstm_step(*a):\n    return nn.LSTMCell(3, 4)(*a)",
+    "def help(*a):\n    return torch._VF.lstm_cell(*a)\ndef lstm_step(*a):\n    return help(*a)",
+    "def lstm_step(*a):\n    import importlib\n    return importlib.import_module('course_lib.models').f(*a)",
+    "class lstm_step:\n    def __call__(self, *a):\n        import course_lib\n        return course_lib",
+]
+OWN = [
+    "def lstm_step(x):\n    '''as nn.LSTMCell, torch.lstm_cell do'''\n    # so has course_lib\n    return x",
+    "def lstm_step(x):\n    lstm = x\n    lstm_cell = lstm\n    return lstm_cell",
+    "def lstm_step(x):\n    return x\nassert torch.allclose(lstm_step(1), torch.lstm_cell(1))",
+    "def lstm_step(x):\n    return x\nx = nn.LSTMCell(3, 4)\nprint([nn.LSTMCell(x, 2) for x in (1, 2)])",
+    "def lstm_step(x):\n    y = x\n    return y\ndef test():\n    y = nn.LSTMCell(3, 4)\n    return y",
+    "from course_lib.checks import check\ndef lstm_step(x):\n    return x\ncheck(lstm_step)",
+    "def lstm_step(x:\n    nn.LSTMCell", "\0", "(" * 5000,
+]
+
+
+@pytest.mark.parametrize("source", BORROWED)
+def test_what_is_borrowed_is_seen(source):
+    assert "earns nothing" in honesty.borrowed(source, ITEMS["lstm_step"])
+
+
+@pytest.mark.parametrize("source", OWN)
+def test_what_is_ones_own_is_left_alone(source):
+    assert honesty.borrowed(source, ITEMS["lstm_step"]) is None
+
+
+@pytest.mark.parametrize("stem", checks.stems())
+def test_references_that_are_lent_stand_alone(stem):
+    items = checks.items(stem)
+    for used in {used for item in items.values() for used in item.uses} & items.keys():
+        names = {}
+        for name in [*items[used].uses, used]:
+            reference = items[name].reference
+            exec(f"{IMPORTS}\n{inspect.getsource(reference)}\n{name} = {reference.__name__}\n", names)
+        assert examine(items[used], names[used]).passed, used
+
+
+@pytest.mark.parametrize("stem", checks.stems())
+def test_the_exercise_and_its_checks_agree(stem):
+    worth = merge.points(stem)
+    assert worth == {name: item.points for name, item in checks.items(stem).items()}
+    for item in checks.items(stem).values():  # inputs reach the kernel as data, so all of them must be data
+        assert '"object"' not in json.dumps([encode(trial) for trial in item.inputs(0)])
