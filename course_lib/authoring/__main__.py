@@ -1,0 +1,33 @@
+"""python -m course_lib.authoring VERB [KEY ...], where KEY is a lesson: 1, 01 or 01_long_term_dependency."""
+
+import argparse
+import sys
+
+from ..exercise import NotebookError
+from . import claims, execute, handout, shown, site, stored
+
+VERBS = {
+    "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
+    "exercises": (handout.exercises, "make exercises/ from solutions/"),
+    "shows": (shown.shows, "refresh the cells that show the library's source"),
+    "site": (site.site, "the lessons as pages to read, in site/"),
+    "claims": (claims.claims, "run the lessons under five seeds: do their claims hold?"),
+}
+
+
+def main(argv=None):
+    """Run one verb; returns the exit status.  Every expected fault is one message on stderr."""
+    parser = argparse.ArgumentParser(prog="python -m course_lib.authoring", description=__doc__)
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
+    for name, (_, text) in VERBS.items():
+        verbs.add_parser(name, help=text).add_argument("keys", nargs="*", metavar="KEY")
+    given = parser.parse_args(argv)
+    try:
+        return VERBS[given.verb][0](given.keys) or 0
+    except (NotebookError, stored.Fault) as problem:
+        print(f"\n{problem}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,77 @@
+"""Run a notebook top to bottom in a fresh kernel, the way nbval will, and store what came out."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+
+from ..exercise import read
+from . import shown, stored
+
+TIMEOUT = 900  # seconds for one cell; a whole lesson should take about one minute
+
+
+class CellFailed(stored.Fault):
+    """A cell that did not run through: which, and its traceback."""
+
+    def __init__(self, path, cell, text):
+        super().__init__(f"{stored.name(path)}, cell {cell.get('id')}:\n{text}")
+        self.cell_id = cell.get("id")
+
+
+def environment(seed=None):
+    """What a kernel is started with: static pictures, one thread, this copy of the course."""
+    paths = [str(stored.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    kept = {key: value for key, value in os.environ.items() if key != "COURSE_SEED"}
+    programs = [str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])]    # !course status
+    fixed = {"COURSE_STATIC": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(paths),
+             "PATH": os.pathsep.join(programs)}
+    return {**kept, **fixed, **({} if seed is None else {"COURSE_SEED": str(seed)})}
+
+
+def run(notebook, path, seed=None):
+    """Execute every code cell of `notebook`, in place, in the folder of `path`.  Raises CellFailed.
+
+    seed: COURSE_SEED for the kernel.  As in nbval nothing goes into the kernel's history: with it a
+    trailing semicolon would hide a result here that nbval would see there.
+    """
+    client = NotebookClient(notebook, kernel_name="python3", timeout=TIMEOUT, record_timing=False,
+                            coalesce_streams=True, store_widget_state=False,
+                            resources={"metadata": {"path": str(path.parent)}})
+    code = [(index, cell) for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
+    with client.setup_kernel(env=environment(seed), stderr=subprocess.DEVNULL):  # a kernel's own chatter
+        for count, (index, cell) in enumerate(code, start=1):
+            cell.outputs, cell.execution_count = [], count
+            try:
+                client.execute_cell(cell, index, execution_count=count, store_history=False)
+            except CellExecutionError as problem:
+                raise CellFailed(path, cell, _plain(problem.traceback)) from None
+            except CellTimeoutError:
+                raise CellFailed(path, cell, f"still running after {TIMEOUT} s") from None
+            except DeadKernelError:
+                raise CellFailed(path, cell, "the kernel died") from None
+    return notebook
+
+
+def _plain(text):
+    """A traceback without the codes for colour."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def notebooks(keys):
+    """Execute lessons and solutions and store them; a notebook that fails stays as it was."""
+    for path in stored.find_all(["notebooks", "solutions"], keys):
+        print(f"{stored.name(path)} ...", end=" ", flush=True)
+        start, notebook = time.perf_counter(), read(path)
+        shown.refresh(notebook, path)
+        run(notebook, path)
+        wrong = stored.faults(notebook)
+        if wrong:
+            raise stored.Fault("\n".join([f"{stored.name(path)} is not stored:", *wrong]))
+        changed = stored.write(notebook, path)
+        print(f"{time.perf_counter() - start:.0f} s, {'changed' if changed else 'as it was'}", flush=True)

@@ -1,0 +1,77 @@
+"""The notebooks as pages to read, in site/: no Jupyter needed, links lead from page to page."""
+
+import html
+import re
+import shutil
+
+from nbconvert import HTMLExporter
+from nbconvert.filters.markdown_mistune import markdown2html_mistune
+
+from ..exercise import read
+from . import stored
+
+FOLDERS = ["notebooks", "exercises"]
+LINK = re.compile(r"""((?:\]\(|href=["'])(?![a-z]+:)[^)"'#\s]*?)\.ipynb(?=[#)"'])""")
+TITLE = re.compile(r"^# +(.+)$", re.MULTILINE)
+
+# nbconvert's page, less two scripts from elsewhere that only live widgets and diagrams need.
+PAGE = """{% extends 'lab/index.html.j2' %}
+{% block html_head_js_requirejs %}{% endblock %}
+{% block html_head_js_mermaidjs %}{% endblock %}
+{% block body_header %}{{ super() }}
+<p style="margin: 1em 2em"><a href="../index.html">All lessons</a></p>
+{% endblock %}
+"""
+INDEX = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }}
+table {{ border-collapse: collapse }}
+th, td {{ text-align: left; vertical-align: top; padding: .4em .8em; border-bottom: 1px solid #ccc }}
+a {{ color: #0060a0 }}
+</style></head><body><h1>{title}</h1>
+{body}
+</body></html>
+"""
+
+
+def site(keys):
+    """Convert the stored lessons and exercises, as they are; with keys only those."""
+    out = stored.ROOT / "site"
+    if not keys:
+        shutil.rmtree(out, ignore_errors=True)
+    paths = [path for folder in FOLDERS for path in stored.find(folder, keys)]
+    for path in paths or stored.find_all(FOLDERS, keys):
+        page = out / path.parent.name / f"{path.stem}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(to_html(read(path)), encoding="utf-8")
+    (out / "index.html").write_text(index(), encoding="utf-8")
+    print(f"{len(paths)} pages: open {out / 'index.html'}")
+
+
+def to_html(notebook):
+    """A notebook as one page; links to other notebooks lead to their pages."""
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            cell.source = LINK.sub(r"\1.html", cell.source)
+    exporter = HTMLExporter(raw_template=PAGE)
+    return exporter.from_notebook_node(notebook, {"metadata": {"name": title(notebook)}})[0]
+
+
+def title(notebook):
+    """The first heading of a notebook."""
+    texts = (TITLE.search(cell.source) for cell in notebook.cells if cell.cell_type == "markdown")
+    return next((found[1] for found in texts if found), "Untitled")
+
+
+def index():
+    """The page that lists the lessons: README.md's table of them, or where there is none, their titles."""
+    readme = stored.ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8") if readme.exists() else ""
+    tables = re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE)
+    lessons = next((table for table in tables if "notebooks/" in table), None) or "\n".join(
+        f"- [{title(read(path))}](notebooks/{path.name})" for path in stored.find("notebooks"))
+    heading = TITLE.search(text)
+    return INDEX.format(title=html.escape(heading[1] if heading else "From RNNs to the Transformer"),
+                        body=markdown2html_mistune(LINK.sub(r"\1.html", lessons)))

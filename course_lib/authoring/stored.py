@@ -1,0 +1,89 @@
+"""How a notebook of the course is stored: the same bytes whoever ran it and whenever."""
+
+import os
+
+import nbformat
+
+from ..exercise import ROOT
+
+KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+          "language_info": {"name": "python"}}
+PASSING = {"collapsed", "execution", "ExecuteTime", "scrolled", "trusted", "vscode"}  # traces of an editor
+LIVE = "application/vnd.jupyter.widget-view+json"
+
+
+class Fault(Exception):
+    """Something an author has to mend; its message says where."""
+
+
+def find(folder, keys=()):
+    """The notebooks of a folder, in order; those of `keys` if any are given.
+
+    keys: '01', '1' or a whole stem each; one that no notebook of the folder has is passed over.
+    """
+    paths = sorted((ROOT / folder).glob("*.ipynb"))
+    return [path for path in paths if not keys or path.stem in keys
+            or path.stem.split("_")[0] in {key.zfill(2) for key in keys}]
+
+
+def find_all(folders, keys=()):
+    """The notebooks of several folders.  Raises Fault for a key that none of them has."""
+    for key in keys:
+        if not any(find(folder, [key]) for folder in folders):
+            there = sorted({path.stem for folder in folders for path in find(folder)})
+            raise Fault(f"there is no notebook {key!r} in {' or '.join(folders)}; "
+                        f"there are: {', '.join(there)}")
+    found = [path for folder in folders for path in find(folder, keys)]
+    if not found:
+        raise Fault(f"no notebooks in {', '.join(str(ROOT / folder) for folder in folders)}")
+    return found
+
+
+def name(path):
+    """A path as people write it: 'notebooks/01_long_term_dependency.ipynb'."""
+    return f"{path.parent.name}/{path.name}"
+
+
+def normalise(notebook):
+    """The notebook without anything that changes from run to run or from editor to editor, in place."""
+    kept = {key: value for key, value in notebook.metadata.items() if key == "course"}
+    notebook.metadata = nbformat.from_dict({**KERNEL, **kept})
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    for cell in notebook.cells:
+        cell.metadata = nbformat.from_dict({key: value for key, value in cell.metadata.items()
+                                            if key not in PASSING and value not in ([], {})})
+        for output in cell.get("outputs", []):
+            if "execution_count" in output:
+                output.execution_count = cell.execution_count
+            if "metadata" in output:
+                output.metadata = nbformat.from_dict({})
+    return notebook
+
+
+def faults(notebook):
+    """What a stored notebook must not hold, one line each: errors, stderr, live widgets."""
+    found = []
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if output.output_type == "error":
+                found.append(f"cell {cell.id}: a stored error, {output.ename}: {output.evalue}")
+            elif output.get("name") == "stderr":
+                found.append(f"cell {cell.id} writes to stderr: {output.text.strip()[:300]}")
+            elif LIVE in output.get("data", {}):
+                found.append(f"cell {cell.id} stores a live widget: use course_lib.widgets, "
+                             "which obey COURSE_STATIC")
+    return found
+
+
+def write(notebook, path):
+    """Store it normalised, all or nothing.  Returns whether the file changed."""
+    notebook = normalise(notebook)
+    nbformat.validate(notebook)
+    text = nbformat.writes(notebook).rstrip("\n") + "\n"
+    if path.exists() and path.read_text(encoding="utf-8") == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.write_text(text, encoding="utf-8", newline="\n")
+    beside.replace(path)
+    return True

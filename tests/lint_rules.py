@@ -1,0 +1,220 @@
+"""The rules of a stored notebook: each takes a notebook and its path, and yields what is wrong in lines."""
+
+import re
+from pathlib import Path
+from urllib.parse import unquote
+
+import nbformat
+
+from course_lib import checks, exercise
+from course_lib.authoring import shown, stored
+
+ROOT = Path(__file__).parents[1]
+SECTIONS = ["The trouble", "The idea", "By hand", "From formula to code", "Look inside", "Put it to work",
+            "Where it breaks", "What the sources say", "Summary", "Exercises", "References"]
+MORE_MAY_FOLLOW = {"From formula to code", "Look inside"}
+PLACES = re.compile(r"\b(section|eq|equation|figure|algorithm|chapter|table|appendix|page)s?\b", re.I)
+RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}.*)?")
+DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
+CODE = re.compile(r"```.*?```|`[^`\n]*`", re.DOTALL)
+LINK = re.compile(r"""(?:\]\(|(?:href|src)=["'])([^)"'\s]+)""")
+
+
+def texts(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
+
+
+def code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
+def mark(cell):
+    return cell.metadata.get("course") or {}
+
+
+def headings(notebook, level=r"#{1,6}"):
+    """The texts of the headings, in order; nothing inside code counts."""
+    sources = [re.sub(r"```.*?```", "", cell.source, flags=re.DOTALL) for cell in texts(notebook)]
+    return re.findall(rf"^{level} +(.+?)[ \t]*$", "\n\n".join(sources), re.MULTILINE)
+
+
+def is_lesson(path):
+    return path.parent.name == "notebooks" and not path.stem.startswith("00")
+
+
+# ---------------------------------------------------------------- every notebook
+
+def is_stored_as_the_tool_stores(notebook, path):
+    """kernelspec, no widget state, no timestamps, no empty tags, indent 1."""
+    normal = stored.normalise(nbformat.from_dict(notebook))
+    if nbformat.writes(normal).rstrip("\n") + "\n" != path.read_text(encoding="utf-8"):
+        yield f"stored in another form: run python -m course_lib.authoring notebooks {path.stem[:2]}"
+
+
+def cell_ids_are_names(notebook, path):
+    ids = [cell.get("id", "") for cell in notebook.cells]
+    for number, name in enumerate(ids):
+        if not re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", name) or RANDOM_ID.fullmatch(name):
+            yield f"cell {number} has the id {name!r}: give it a name like predict-scale"
+        elif ids.index(name) != number:
+            yield f"two cells are named {name!r}"
+
+
+def cells_are_small(notebook, path):
+    for cell in code(notebook):
+        lines = len(cell.source.splitlines())
+        if lines > 25 and "shows" not in mark(cell):
+            yield f"code cell {cell.id}: {lines} lines, at most 25"
+    for cell in texts(notebook):
+        plain = re.sub(r"\$\$.*?\$\$", "", DETAILS.sub("", cell.source), flags=re.DOTALL)
+        words = len(re.sub(r"^\|.*$", "", plain, flags=re.MULTILINE).split())
+        if words > 130:
+            yield f"text cell {cell.id}: {words} words, at most 130"
+
+
+def no_fillers(notebook, path):
+    for cell in texts(notebook):
+        for word in re.findall(r"\b(?:simply|just|obviously)\b", CODE.sub("", cell.source), re.IGNORECASE):
+            yield f"text cell {cell.id}: {word!r} says nothing"
+
+
+def no_trailing_semicolon(notebook, path):
+    """nbval sees the value that a semicolon hides in Jupyter."""
+    for cell in code(notebook):
+        if cell.source.rstrip().endswith(";"):
+            yield f"code cell {cell.id} ends in a semicolon: bind the value to a name instead"
+
+
+def links_resolve(notebook, path):
+    for cell in texts(notebook):
+        for link in LINK.findall(CODE.sub("", cell.source)):
+            target, _, anchor = unquote(link).partition("#")
+            if re.match(r"[a-z]+:", link):
+                continue
+            file = path.parent / target
+            if not file.exists():
+                yield f"text cell {cell.id}: there is no {target}"
+            elif anchor and anchor not in anchors(file if target else notebook):
+                yield f"text cell {cell.id}: {target or 'this notebook'} has no heading #{anchor}"
+
+
+def anchors(file):
+    """What links to its headings are called: by JupyterLab, and in Markdown files by GitHub."""
+    if not isinstance(file, Path) or file.suffix == ".ipynb":
+        notebook = exercise.read(file) if isinstance(file, Path) else file
+        return {heading.replace("`", "").replace(" ", "-") for heading in headings(notebook)}
+    found = re.findall(r"^#{1,6} +(.+?)\s*$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
+
+
+def library_source_is_word_for_word(notebook, path):
+    for cell, _ in shown.differing(notebook):
+        yield f"cell {cell.id} does not show the library's source: run make notebooks"
+
+
+# ---------------------------------------------------------------- executed notebooks
+
+def outputs_are_stored_in_order(notebook, path):
+    counts = [cell.execution_count for cell in code(notebook)]
+    if counts != list(range(1, len(counts) + 1)):
+        yield f"not executed top to bottom ({counts[:5]} ...): run make notebooks"
+    yield from stored.faults(notebook)
+
+
+def outputs_hold_nothing_that_changes(notebook, path):
+    """No time, rate or address."""
+    timing = re.compile(r"\b\d+(\.\d+)? ?(ms|µs|us|s|sec|seconds)\b|\bit/s\b|\b0x[0-9a-f]{6,}|\d\d:\d\d:\d\d")
+    for cell in code(notebook):
+        if "nbval-ignore-output" in cell.metadata.get("tags", []):
+            continue
+        for output in cell.outputs:
+            text = output.get("text", "") + str(output.get("data", {}).get("text/plain", ""))
+            for found in timing.finditer(text):
+                yield f"cell {cell.id} stores {found[0]!r}: that differs at every run"
+
+
+def pictures_are_described(notebook, path):
+    for number, cell in enumerate(notebook.cells):
+        if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
+            following = notebook.cells[number + 1] if number + 1 < len(notebook.cells) else None
+            if following is None or following.cell_type != "markdown" or following.source.startswith("#"):
+                yield f"the picture of cell {cell.id} needs a text cell under it that says what to see"
+
+
+# ---------------------------------------------------------------- lessons
+
+def title_says_claim_needs_and_minutes(notebook, path):
+    first = notebook.cells[0]
+    if first.cell_type != "markdown" or not re.match(rf"# {path.stem[:2]} · \S.*\n", first.source):
+        yield f"the first cell must begin with '# {path.stem[:2]} · Title'"
+    for word in ("Claim", "Needs", "Minutes"):
+        if not re.search(rf"^\*\*{word}\.\*\* \S", first.source, re.MULTILINE):
+            yield f"the title cell lacks a line **{word}.** ..."
+
+
+def sections_come_in_order(notebook, path):
+    if not is_lesson(path):
+        return
+    found, position = headings(notebook, "##"), -1
+    for section in SECTIONS:
+        places = [number for number, heading in enumerate(found) if heading == section
+                  or (section in MORE_MAY_FOLLOW and heading.startswith(section))]
+        if not places:
+            yield f"there is no section '## {section}'"
+        elif places[0] < position:
+            yield f"the section '{section}' comes too early"
+        else:
+            position = places[0]
+
+
+def predictions_are_run_and_explained(notebook, path):
+    quizzes = [number for number, cell in enumerate(notebook.cells)
+               if cell.cell_type == "code" and re.search(r"^quiz\(", cell.source, re.MULTILINE)]
+    if is_lesson(path) and len(quizzes) < 2:
+        yield f"{len(quizzes)} questions to predict, at least two"
+    for number in quizzes:
+        cells = notebook.cells[number + 1:number + 6]
+        if not any(cell.cell_type == "code" and "quiz(" not in cell.source for cell in cells[:3]):
+            yield f"no cell after {notebook.cells[number].id} runs what was predicted"
+        if not any(cell.cell_type == "markdown" and "<details><summary>" in cell.source for cell in cells):
+            yield f"no folded why after {notebook.cells[number].id}"
+
+
+def summary_and_references_are_whole(notebook, path):
+    if not is_lesson(path):
+        return
+    items = {section: re.findall(r"^(?:\d+\.|[-*]) +(.+)$", section_text(notebook, section), re.MULTILINE)
+             for section in ("Summary", "References")}
+    if len(items["Summary"]) != 6:
+        yield f"the summary has {len(items['Summary'])} lines, expected six"
+    if not items["References"]:
+        yield "no references"
+    for reference in items["References"]:
+        if not PLACES.search(reference):
+            yield f"no section or equation number: {reference}"
+
+
+def section_text(notebook, section):
+    """The text between one second-level heading and the next."""
+    text = "\n\n".join(cell.source for cell in texts(notebook))
+    return (re.split(rf"^## {section}.*$", text, maxsplit=1, flags=re.MULTILINE) + [""])[1].split("\n## ")[0]
+
+
+def set_up_is_one_cell(notebook, path):
+    found = [cell for cell in code(notebook) if cell.id == "set-up"]
+    if len(found) != 1 or code(notebook)[0] is not found[0]:
+        yield "the first code cell, and no other, is named set-up"
+
+
+def checks_point_to_headings(notebook, path):
+    if path.stem in checks.stems():
+        for item in checks.items(path.stem).values():
+            if item.where not in headings(notebook):
+                yield f"the check of {item.name} points to {item.where!r}, which is no heading here"
+
+
+EVERY = [is_stored_as_the_tool_stores, cell_ids_are_names, cells_are_small, no_fillers, no_trailing_semicolon,
+         links_resolve, library_source_is_word_for_word]
+EXECUTED = [outputs_are_stored_in_order, outputs_hold_nothing_that_changes, set_up_is_one_cell]
+LESSON = [pictures_are_described, title_says_claim_needs_and_minutes, sections_come_in_order,
+          predictions_are_run_and_explained, summary_and_references_are_whole, checks_point_to_headings]

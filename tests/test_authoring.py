@@ -1,0 +1,245 @@
+"""The author's tools: what `make notebooks`, `exercises`, `site` and `claims` do, on a small course."""
+
+import inspect
+import json
+import shutil
+
+import nbformat
+import pytest
+
+from course_lib import exercise
+from course_lib.authoring import __main__ as verbs
+from course_lib.authoring import handout, shown, site, stored
+from course_lib.models import rnn
+
+ROOT = exercise.ROOT
+STEM, RNN = "01_long_term_dependency", "course_lib.models.rnn"
+
+DRAW = """from course_lib import plots
+from course_lib.runtime import print_timing, seed
+from course_lib.training import fit
+from course_lib.widgets import explore, quiz
+import torch
+SEED = seed(3)
+print_timing("3 ms")
+print("SEED", SEED)"""
+TRAIN = """x = torch.ones(1, requires_grad=True)
+losses = fit([x], lambda step: x.pow(2).sum() + torch.randn(()), 20)
+print("margin: a line for the report")
+plots.lines(range(20), {"loss": losses}, "It falls", "step", "loss")"""
+EXPLORE = """def draw(k=1.0):
+    return plots.lines([0, 1], {"a": [0, k]}, "", "", "")
+explore(draw, k=(0.5, 2.0, 0.5))"""
+
+
+def code(id, source, **metadata):
+    return nbformat.v4.new_code_cell(source, id=id, metadata=metadata)
+
+
+def lesson(*cells):
+    text = "# 01 · A title\n\nSee [it](../exercises/01_x.ipynb#a-b)."
+    metadata = {"widgets": {"a": {}}, "kernelspec": {"display_name": "mine", "name": "mine"}}
+    return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": metadata,
+                               "cells": [nbformat.v4.new_markdown_cell(text, id="title"), *cells]})
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """An empty course; write(folder, name, notebook) puts a notebook there, as an editor stores it."""
+    monkeypatch.setattr(stored, "ROOT", tmp_path)
+
+    def write(folder, name, notebook):
+        path = tmp_path / folder / f"{name}.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(notebook), encoding="utf-8")
+        return path
+    write.root = tmp_path
+    return write
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Run a verb: (exit status, what it printed, what it complained about)."""
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+
+    def call(*line):
+        status = verbs.main(list(line))
+        return status, *capsys.readouterr()
+    return call
+
+
+# ---------------------------------------------------------------- notebooks
+
+@pytest.mark.slow
+def test_a_lesson_is_executed_and_stored_in_one_form(course, run):
+    path = course("notebooks", "01_x", lesson(
+        code("set-up", DRAW, tags=[], execution={"iopub.status.busy": "now"}, collapsed=True),
+        code("train", TRAIN, tags=["kept"]), code("move", EXPLORE), code("shown", "old", course={
+            "shows": "course_lib.models.rnn:rnn_step"})))
+    status, out, _ = run("notebooks", "1")
+    assert status == 0 and "notebooks/01_x.ipynb" in out and "changed" in out
+    raw = path.read_text(encoding="utf-8")
+    notebook = nbformat.reads(raw, 4)
+    assert dict(notebook.metadata) == stored.KERNEL and raw.startswith('{\n "cells"') and raw.endswith("}\n")
+    cells = notebook.cells
+    assert [cell.id for cell in cells] == ["title", "set-up", "train", "move", "shown"]
+    assert [cell.execution_count for cell in cells[1:]] == [1, 2, 3, 4]
+    assert [dict(cell.metadata) for cell in cells[1:3]] == [{}, {"tags": ["kept"]}]
+    assert [output.text for output in cells[1].outputs] == ["SEED 3\n"], "a timing, or another seed"
+    assert [output.output_type for output in cells[2].outputs] == ["stream", "execute_result"]
+    assert cells[2].outputs[1].execution_count == 2 and "image/png" in cells[2].outputs[1].data
+    assert "image/png" in cells[3].outputs[0].data, "the default picture of a slider"
+    assert cells[4].source == inspect.getsource(rnn.rnn_step).rstrip()
+    before = path.stat().st_mtime_ns
+    status, out, _ = run("notebooks")
+    assert status == 0 and "as it was" in out
+    assert path.read_text(encoding="utf-8") == raw and path.stat().st_mtime_ns == before
+    assert [file.name for file in path.parent.iterdir()] == ["01_x.ipynb"]
+
+
+@pytest.mark.parametrize("source, words", [
+    ("x = 1\n1 / 0", ["cell breaks:", "ZeroDivisionError", "----> 2"]),
+    ("import sys\nprint('careful', file=sys.stderr)", ["cell breaks writes to stderr: careful"]),
+    ("import ipywidgets\nipywidgets.IntSlider()", ["cell breaks stores a live widget"]),
+    ("import os\nos._exit(1)", ["cell breaks:", "the kernel died"]),
+], ids=["an error", "stderr", "a live widget", "a dead kernel"])
+def test_a_lesson_that_fails_stays_as_it_was_and_the_cell_is_named(course, run, source, words):
+    path = course("notebooks", "01_x", lesson(code("fine", "1"), code("breaks", source), code("after", "2")))
+    before = path.read_bytes()
+    status, _, complaint = run("notebooks")
+    assert status == 1 and "notebooks/01_x.ipynb" in complaint and "\x1b" not in complaint
+    assert [word for word in words if word not in complaint] == [], complaint
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("verb", ["notebooks", "exercises", "shows", "claims", "site"])
+def test_a_key_without_a_notebook_lists_those_there_are(course, run, verb):
+    for folder in ("notebooks", "solutions"):
+        course(folder, "01_x", lesson(code("a", "1")))
+    status, _, complaint = run(verb, "7")
+    assert status == 1 and "there is no notebook '7'" in complaint and complaint.endswith("01_x\n")
+
+
+def test_a_course_without_notebooks_says_so(course, run):
+    assert run("notebooks")[0] == 1
+
+
+# ---------------------------------------------------------------- cells that show the library
+
+def test_a_cell_shows_the_library_word_for_word(course, run):
+    path = course("notebooks", "01_x", lesson(
+        code("one", "old", course={"shows": f"{RNN}:LSTM.step"}),
+        code("two", "old", course={"shows": [f"{RNN}:rnn_step", f"{RNN}:RNN"]})))
+    assert len(shown.differing(exercise.read(path))) == 2
+    status, out, _ = run("shows")
+    assert status == 0 and "2 cells refreshed" in out
+    notebook = exercise.read(path)
+    assert shown.differing(notebook) == []
+    assert notebook.cells[1].source == inspect.getsource(rnn.LSTM.step).rstrip("\n")
+    both = inspect.getsource(rnn.rnn_step) + "\n\n" + inspect.getsource(rnn.RNN)
+    assert notebook.cells[2].source == both.rstrip("\n")
+    assert run("shows")[1] == ""
+
+
+@pytest.mark.parametrize("name", [f"{RNN}:no_such", "no_such.module:f", RNN, "course_lib.runtime:os.sep"])
+def test_an_object_without_source_is_refused(course, run, name):
+    path = course("notebooks", "01_x", lesson(code("a", "old", course={"shows": name})))
+    before = path.read_bytes()
+    status, _, complaint = run("shows")
+    assert status == 1 and name in complaint and "notebooks/01_x.ipynb" in complaint
+    assert path.read_bytes() == before
+
+
+# ---------------------------------------------------------------- exercises
+
+@pytest.fixture
+def handed_out(course, run):
+    """The real solution's exercise, written once: (its path, the backups)."""
+    (course.root / "solutions").mkdir()
+    shutil.copy(ROOT / "solutions" / f"{STEM}.ipynb", course.root / "solutions")
+    assert run("exercises")[:2] == (0, f"exercises/{STEM}.ipynb: written\n")
+    return course.root / "exercises" / f"{STEM}.ipynb", lambda: sorted(course.root.glob(".course/backups/*"))
+
+
+def test_an_exercise_is_its_solution_without_answers(handed_out, run):
+    path, backups = handed_out
+    made = exercise.read(path)
+    assert "SOLUTION" not in path.read_text() and path.read_text().count("NotImplementedError") == 6
+    assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in made.cells)
+    assert run("exercises", "01")[1] == f"exercises/{STEM}.ipynb: as it was\n" and backups() == []
+
+
+@pytest.mark.parametrize("change", [
+    lambda source: source.replace(exercise.STUB, "return x_t"), lambda source: "h = 1\n" + source,
+    lambda source: source + "\n  broken("], ids=["answered", "begun", "broken"])
+def test_answers_are_kept_before_the_exercise_is_written_anew(handed_out, run, change):
+    path, backups = handed_out
+    notebook = exercise.read(path)
+    cell = next(cell for cell in notebook.cells if exercise.grade_id(cell) == "rnn_step")
+    cell.source = change(cell.source)
+    nbformat.write(notebook, path)
+    status, out, _ = run("exercises")
+    kept, = backups()
+    assert f"held answers: they are kept in .course/backups/{kept.name}" in out and STEM in kept.name
+    fresh = exercise.read(path)
+    assert exercise.read(kept) == notebook and not handout.holds_answers(fresh, fresh)
+
+
+def test_no_backup_where_only_the_stub_or_other_cells_changed(handed_out, run):
+    path, backups = handed_out
+    notebook = exercise.read(path)
+    for cell in notebook.cells:
+        if exercise.grade_id(cell) == "rnn_step":
+            cell.source = cell.source.replace('"""h_t = ', '"""An older docstring: h_t = ')
+        elif exercise.grade_id(cell, "grade"):
+            cell.source += "  # tried"
+    nbformat.write(notebook, path)
+    assert run("exercises")[1] == f"exercises/{STEM}.ipynb: written\n" and backups() == []
+
+
+# ---------------------------------------------------------------- site
+
+def test_the_site_leads_from_page_to_page(course, run):
+    course("notebooks", "01_x", lesson(code("a", "1")))
+    course("exercises", "01_x", lesson(code("a", "1")))
+    table = "| lesson | what |\n|---|---|\n| [01](notebooks/01_x.ipynb) | it |\n"
+    (course.root / "README.md").write_text(f"# The course\n\n| a |\n|---|\n| other |\n\n{table}")
+    assert run("site")[0] == 0
+    page = (course.root / "site/notebooks/01_x.html").read_text()
+    assert '<a href="../exercises/01_x.html#a-b">' in page and "<title>01 · A title</title>" in page
+    assert 'href="../index.html"' in page and "require" not in page and "mermaid" not in page
+    index = (course.root / "site/index.html").read_text()
+    assert '<a href="notebooks/01_x.html">01</a>' in index and "<h1>The course</h1>" in index
+    assert "other" not in index
+    assert (course.root / "site/exercises/01_x.html").exists()
+
+
+def test_without_a_readme_the_index_lists_the_titles(course, run):
+    course("notebooks", "01_x", lesson(code("a", "1")))
+    assert run("site")[0] == 0
+    assert '<a href="notebooks/01_x.html">01 · A title</a>' in (course.root / "site/index.html").read_text()
+
+
+@pytest.mark.parametrize("before, after", [
+    ("[a](02_b.ipynb)", "[a](02_b.html)"), ("[a](../n/02_b.ipynb#x-y)", "[a](../n/02_b.html#x-y)"),
+    ('<a href="02_b.ipynb">', '<a href="02_b.html">'), ("[a](https://x.org/b.ipynb)", "[a](https://x.org/b.ipynb)"),
+    ("open b.ipynb (a notebook)", "open b.ipynb (a notebook)"),
+])
+def test_links_to_notebooks_lead_to_pages(before, after):
+    assert site.LINK.sub(r"\1.html", before) == after
+
+
+# ---------------------------------------------------------------- claims
+
+@pytest.mark.slow
+def test_claims_are_run_under_five_seeds_and_nothing_is_stored(course, run):
+    claim = code("claim", DRAW + "\nprint('margin:', SEED)\nassert SEED != 5, 'not under this seed'")
+    path = course("notebooks", "01_x", lesson(claim))
+    before = path.read_bytes()
+    status, out, _ = run("claims", "1")
+    lines = [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("  seed")]
+    assert status == 1 and [line[4].split()[0] for line in lines] == ["ok", "ok", "FAILED", "ok", "ok"]
+    assert "in cell claim: AssertionError: not under this seed" in out and "1 of the runs failed" in out
+    margins = [line.strip() for line in out.splitlines() if "margin" in line]
+    assert margins == ["margin: 3", "margin: 4", "margin: 5", "margin: 6", "margin: 7"]
+    assert path.read_bytes() == before

@@ -1,0 +1,82 @@
+"""The checks say the right thing of every answer: right, a named mistake, or wrong without a name."""
+
+import importlib
+
+import pytest
+
+from course_lib import checks
+from course_lib.checks.judge import examine
+
+SEEDS = range(5)
+ITEMS = [pytest.param(stem, item, id=f"{stem[:2]}-{name}")
+         for stem in checks.stems() for name, item in checks.items(stem).items()]
+
+
+def answers(stem, item):
+    """(right ones, wrong ones) of tests/answers/ for an item."""
+    module = importlib.import_module(f"answers.lesson_{stem}")
+    return module.RIGHT[item.name], module.WRONG[item.name]
+
+
+def number(answer, answers):
+    return f"answer {answers.index(answer) + 1}, {getattr(answer, '__name__', answer)}"
+
+
+def test_there_are_items():
+    assert checks.stems()[0] == "01_long_term_dependency" and len(ITEMS) >= 6
+
+
+@pytest.mark.parametrize("stem, item", ITEMS)
+def test_the_reference_passes(stem, item):
+    for seed in SEEDS:
+        verdict = examine(item, item.reference, seed)
+        assert verdict.passed and verdict.mistake is None, f"seed {seed}: {verdict}"
+
+
+@pytest.mark.parametrize("stem, item", ITEMS)
+def test_every_named_mistake_is_rejected_under_its_own_name(stem, item):
+    assert len(item.mistakes) >= 4
+    for name, mistake in item.mistakes.items():
+        for seed in SEEDS:
+            verdict = examine(item, mistake.answer, seed)
+            got = (verdict.status, verdict.mistake, verdict.message)
+            assert got == ("wrong", name, mistake.sentence), f"seed {seed}"
+
+
+@pytest.mark.parametrize("stem, item", ITEMS)
+def test_a_right_answer_in_another_style_passes(stem, item):
+    found, _ = answers(stem, item)
+    assert len(found) >= 3
+    for answer in found:
+        for seed in SEEDS:
+            verdict = examine(item, answer, seed)
+            assert verdict.passed, f"{number(answer, found)}, seed {seed}: {verdict}"
+
+
+@pytest.mark.parametrize("stem, item", ITEMS)
+def test_a_mistake_without_a_name_gets_none(stem, item):
+    _, found = answers(stem, item)
+    assert len(found) >= 6
+    for answer in found:
+        for seed in SEEDS:
+            verdict = examine(item, answer, seed)
+            assert not verdict.passed, f"{number(answer, found)}, seed {seed} passed"
+            assert verdict.mistake is None, f"{number(answer, found)}, seed {seed}: {verdict}"
+
+
+@pytest.mark.parametrize("stem, item", ITEMS)
+def test_an_item_says_what_it_must(stem, item):
+    sentences = [mistake.sentence for mistake in item.mistakes.values()]
+    assert len(set(sentences)) == len(sentences)
+    assert all(sentence[-1] in ".!?" and len(sentence) < 250 for sentence in sentences)
+    assert item.points in (1, 2, 3, 5) and item.returns and item.where
+    trials = item.inputs(0)
+    assert len(trials) >= 4 and trials[0] is trials[-1]
+    earlier = list(checks.items(stem))
+    assert all(checks.find(used)[0] <= stem for used in item.uses)
+    assert all(earlier.index(used) < earlier.index(item.name) for used in item.uses if used in earlier)
+
+
+def test_no_name_is_used_twice():
+    names = [item.name for stem in checks.stems() for item in checks.items(stem).values()]
+    assert len(set(names)) == len(names)

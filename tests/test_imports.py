@@ -1,0 +1,79 @@
+"""Imports run one way: a part of course_lib imports only what is listed for it here."""
+
+import ast
+from pathlib import Path
+
+import nbformat
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TEACHING = {"data", "shapes", "training", "plots", "models", "widgets", "decoding", "metrics", "roadmap"}
+TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab"}
+
+# Everything may import runtime and its own part.
+MAY_IMPORT = {
+    "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(),
+    "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
+    "widgets": {"plots"}, "roadmap": {"plots"},
+    "checks": TEACHING, "exercise": set(),
+    "grading": TEACHING | {"checks", "exercise"},
+    "authoring": {"checks", "exercise"},
+    "exports": {"authoring", "checks", "exercise", "grading"},
+    "cli": TEACHING | TOOLS,
+    "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
+}
+FOR_NOTEBOOKS = TEACHING | {"runtime", "checks"}
+
+
+def imported(source, package=()):
+    """The parts of course_lib that a module or cell imports.  package: its own, ('course_lib', 'data')."""
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[:len(package) - node.level + 1]) if node.level else []
+            base += (node.module or "").split(".") if node.module else []
+            names = [[*base, alias.name] for alias in node.names]
+        else:
+            continue
+        found |= {name[1] if len(name) > 1 else "everything" for name in names if name[:1] == ["course_lib"]}
+    return found
+
+
+def part(path):
+    """The part of course_lib that a file belongs to."""
+    return path.relative_to(ROOT / "course_lib").parts[0].removesuffix(".py")
+
+
+FILES = [path for path in sorted((ROOT / "course_lib").rglob("*.py"))
+         if path != ROOT / "course_lib/__init__.py" and "templates" not in path.parts]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_module_imports_only_what_its_part_may(path):
+    assert part(path) in MAY_IMPORT, f"say in tests/test_imports.py what {part(path)} may import"
+    package = ("course_lib", *path.relative_to(ROOT / "course_lib").parts[:-1])
+    allowed = MAY_IMPORT[part(path)] | {"runtime", part(path)}
+    beyond = imported(path.read_text(encoding="utf-8"), package) - allowed
+    assert not beyond, f"{part(path)} may not import {beyond} of course_lib"
+
+
+@pytest.mark.parametrize("path", [path for folder in ("notebooks", "solutions", "exercises")
+                                  for path in sorted((ROOT / folder).glob("*.ipynb"))],
+                         ids=lambda path: f"{path.parent.name}-{path.stem[:2]}")
+def test_a_notebook_imports_what_is_for_lessons(path):
+    cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+    found = set().union(*(imported(source) for source in cells if not source.startswith(("!", "%"))))
+    assert found and found <= FOR_NOTEBOOKS, f"not for notebooks: {found - FOR_NOTEBOOKS}"
+
+
+@pytest.mark.parametrize("source, found", [
+    ("from course_lib import plots", {"plots"}), ("import course_lib.grading.grade", {"grading"}),
+    ("from course_lib.models import rnn", {"models"}), ("from ..checks import judge", {"checks"}),
+    ("from . import spec", {"models"}), ("from .. import runtime", {"runtime"}),
+    ("import course_lib", {"everything"}),
+    ("def f():\n    from ..grading import grade", {"grading"}), ("import torch", set()),
+])
+def test_an_import_is_found_however_it_is_written(source, found):
+    assert imported(source, ("course_lib", "models")) == found

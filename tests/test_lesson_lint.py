@@ -1,0 +1,154 @@
+"""Every stored notebook keeps the rules of lint_rules and lint_exercises, and every rule bites."""
+
+import inspect
+
+import lint_exercises
+import lint_rules
+import nbformat
+import pytest
+from lint_rules import ROOT
+
+from course_lib import checks, exercise
+from course_lib.runtime import static
+
+LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
+EXERCISES = sorted((ROOT / "exercises").glob("*.ipynb"))
+
+
+def cases(rules, paths):
+    return [pytest.param(rule, path, id=f"{path.parent.name}-{path.stem[:2]}-{rule.__name__}")
+            for path in paths for rule in rules]
+
+
+@pytest.mark.parametrize("rule, path", [
+    *cases(lint_rules.EVERY, LESSONS + SOLUTIONS + EXERCISES),
+    *cases(lint_rules.EXECUTED, LESSONS + SOLUTIONS),
+    *cases(lint_rules.LESSON, LESSONS),
+    *cases(lint_exercises.RULES, SOLUTIONS)])
+def test_a_notebook_keeps_the_rule(rule, path):
+    problems = list(rule(exercise.read(path), path))
+    assert not problems, "\n".join(["", f"{path.relative_to(ROOT)}:", *problems])
+
+
+def test_every_exercise_has_its_lesson_solution_and_checks():
+    assert [path.stem for path in LESSONS][:2] == ["00_start_here", "01_long_term_dependency"]
+    assert [path.stem for path in SOLUTIONS] == checks.stems() == [path.stem for path in EXERCISES]
+    assert {path.stem for path in SOLUTIONS} <= {path.stem for path in LESSONS}
+
+
+@pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem[:2])
+def test_exercises_are_what_the_solutions_give(path):
+    made = exercise.derive(exercise.read(path))
+    there = exercise.read(ROOT / "exercises" / path.name)
+    assert there == made, f"exercises/{path.name} is not what solutions/{path.name} gives: run make exercises"
+    assert "SOLUTION" not in nbformat.writes(there)
+
+
+# ---------------------------------------------------------------- does every rule bite?
+
+def text(source, id="a-text", **metadata):
+    return nbformat.v4.new_markdown_cell(source, id=id, metadata=metadata)
+
+
+def code(source, id="some-code", count=1, output=None, **metadata):
+    outputs = [nbformat.v4.new_output(**output)] if output else []
+    return nbformat.v4.new_code_cell(source, id=id, execution_count=count, outputs=outputs, metadata=metadata)
+
+
+def printed(words, name="stdout"):
+    return {"output_type": "stream", "name": name, "text": words}
+
+
+ERROR = {"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}
+WIDGET = {"output_type": "display_data", "data": {"application/vnd.jupyter.widget-view+json": {}}}
+PICTURE = {"output_type": "display_data", "data": {"image/png": "iVBOR", "text/plain": "<picture>"}}
+TITLE = "# 01 · A title\n\n**Claim.** It is so.\n\n**Needs.** Little.\n\n**Minutes.** 5."
+QUIZ = 'quiz("What?", ("a", True, "b"), ("c", False, "d"))'
+WHY = "<details><summary>Why</summary>\n\nBecause.\n\n</details>"
+SECTIONS = [text(f"## {section}") for section in lint_rules.SECTIONS]
+SIX = text("## Summary\n\n" + "\n".join(f"{n}. It is so." for n in range(1, 7)))
+REFERENCES = text("## References\n\n- Elman (1990), section 2.")
+SHOWS = {"shows": "course_lib.runtime:static"}
+
+# rule: (cells that keep it, [cells that break it, ...])
+BITES = {
+    "cell_ids_are_names": ([text("a", "predict-scale")], [
+        [text("a", "a1b2c3d4")], [text("a", "12345678")], [text("a", "Predict")], [text("a", "a_b")],
+        [text("a", "same"), text("b", "same")], [text("a", "0b1c5a2e-1111-2222-3333-444455556666")]]),
+    "cells_are_small": ([code("a = 1\n" * 25), text("word " * 130 + WHY + "\n| a | b |\n" * 90)],
+                        [[code("a = 1\n" * 26)], [text("word " * 131)]]),
+    "no_fillers": ([text("We justify `just` adjustments.")],
+                   [[text("Simply add them.")], [text("It is just a sum")], [text("obviously")]]),
+    "no_trailing_semicolon": ([code("seed(0)")], [[code("seed(0);\n")]]),
+    "links_resolve": ([text("[a](../README.md) [b](#Two-words) [c](https://x.org/y)\n\n## Two words")],
+                      [[text("[a](02_no_such_lesson.ipynb)")], [text("[b](#Two-words)")],
+                       [text('<img src="no.png">')], [text("[a](../README.md#no-such-heading)")]]),
+    "library_source_is_word_for_word": (
+        [code(inspect.getsource(static).rstrip(), course=SHOWS)],
+        [[code(inspect.getsource(static).replace("True", "Yes"), course=SHOWS)]]),
+    "outputs_are_stored_in_order": ([code("1"), code("2", "b", 2)], [
+        [code("1", count=None)], [code("1"), code("2", "b", 3)], [code("1", output=printed("!", "stderr"))],
+        [code("1", output=ERROR)], [code("1", output=WIDGET)]]),
+    "outputs_hold_nothing_that_changes": ([code("1", output=printed("5 of 60 words, loss 0.25\n"))], [
+        [code("1", output=printed("took 12.5 ms"))], [code("1", output=printed("<f at 0x7f00aa11bb>"))],
+        [code("1", output=printed("done in 3 seconds"))]]),
+    "set_up_is_one_cell": ([code("1", "set-up"), code("2")], [[code("1"), code("2", "set-up")], [code("1")]]),
+    "pictures_are_described": ([code("1", output=PICTURE), text("Two lines.")], [
+        [code("1", output=PICTURE)], [code("1", output=PICTURE), code("2")],
+        [code("1", output=PICTURE), text("## Next")]]),
+    "title_says_claim_needs_and_minutes": (
+        [text(TITLE)],
+        [[text(TITLE.replace("01", "02"))], [text(TITLE.replace("**Needs.**", "Needs"))], [text("Hello")]]),
+    "sections_come_in_order": (
+        SECTIONS, [SECTIONS[1:], [*SECTIONS[1:], SECTIONS[0]], [text("# The trouble")]]),
+    "predictions_are_run_and_explained": (
+        [code(QUIZ), code("1"), text(WHY), code(QUIZ), code("1"), text("# x"), text(WHY)],
+        [[code(QUIZ), code("1"), text(WHY)], [code(QUIZ), code("1"), code(QUIZ), code("1"), text("why")],
+         [code(QUIZ), code(QUIZ), text(WHY)]]),
+    "summary_and_references_are_whole": ([SIX, REFERENCES], [
+        [text(SIX.source + "\n7. One more."), REFERENCES], [SIX],
+        [SIX, text("## References\n\n- Elman (1990).")]]),
+    "checks_point_to_headings": (
+        [text(f"## {item.where}") for item in checks.items("01_long_term_dependency").values()],
+        [[text("## Elsewhere")]]),
+}
+
+
+def problems(name, cells):
+    notebook = nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+    return list(getattr(lint_rules, name)(notebook, ROOT / "notebooks" / "01_long_term_dependency.ipynb"))
+
+
+@pytest.mark.parametrize("name", BITES)
+def test_a_rule_lets_good_cells_pass_and_finds_bad_ones(name):
+    good, bad = BITES[name]
+    assert problems(name, good) == []
+    assert [cells for cells in bad if not problems(name, cells)] == []
+
+
+def test_every_rule_is_tried():
+    rules = {rule.__name__ for rule in lint_rules.EVERY + lint_rules.EXECUTED + lint_rules.LESSON}
+    assert set(BITES) == rules - {"is_stored_as_the_tool_stores"}    # in test_authoring
+
+
+@pytest.mark.parametrize("rule, old, new", [
+    ("answers_and_checks_match_the_items", '"points": 3', '"points": 2'),
+    ("answers_and_checks_match_the_items", '"grade_id": "gru_step"', '"grade_id": "gru"'),
+    ("marks_are_nbgraders", '"locked": true', '"locked": false'),
+    ("every_item_has_its_five_cells", "●○○", "easy"),
+    ("every_item_has_its_five_cells", '"hints": "gru_step"', '"hints": "gru"'),
+    ("every_item_has_its_five_cells", '"try-it"', '"try"'),
+    ("answers_can_be_taken_out", "### END SOLUTION", "### END"),
+    ("answers_can_be_taken_out", '"check(rnn_step)"', '"check(rnn_step)\\nprint()"'),
+    ("answers_can_be_taken_out", "def rnn_step(", "def step("),
+    ("hints_come_in_steps", "<summary>Hint 2</summary>", "<summary>More</summary>"),
+    ("points_and_minutes_add_up", "11 points", "12 points"),
+    ("points_and_minutes_add_up", "25 minutes", "20 minutes"),
+])
+def test_a_rule_for_solutions_bites(rule, old, new):
+    path = SOLUTIONS[0]
+    source = path.read_text(encoding="utf-8")
+    assert old in source
+    rule = getattr(lint_exercises, rule)
+    assert list(rule(nbformat.reads(source.replace(old, new), 4), path))

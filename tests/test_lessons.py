@@ -1,0 +1,79 @@
+"""Lessons and solutions still give the outputs that they are stored with; exercises fail until answered."""
+
+import os
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import nbformat
+import pytest
+from lint_rules import ROOT, code
+
+from course_lib import exercise
+
+STORED = [path for folder in ("notebooks", "solutions") for path in sorted((ROOT / folder).glob("*.ipynb"))]
+EXERCISES = sorted((ROOT / "exercises").glob("*.ipynb"))
+pytestmark = pytest.mark.lessons
+
+
+def nbval(path, mode, tmp_path, folder=ROOT):
+    """Run nbval as a user types it.  Returns {cell number: what it failed with, or None}, and what it printed."""
+    report = tmp_path / "report.xml"
+    environment = {key: value for key, value in os.environ.items()
+                   if not key.startswith("PYTEST_") and key != "COURSE_SEED"}
+    line = [sys.executable, "-m", "pytest", mode, "--nbval-current-env", "--nbval-cell-timeout=600",
+            "-p", "no:cacheprovider", f"--junitxml={report}", str(path)]
+    done = subprocess.run(line, cwd=folder, env=environment, text=True, capture_output=True)
+    cells = {int(case.get("name").removeprefix("Cell ")): case.findtext("failure")
+             for case in ElementTree.parse(report).iter("testcase")}
+    return cells, done.stdout
+
+
+def test_there_are_lessons_solutions_and_exercises():
+    assert [path.parent.name for path in STORED].count("notebooks") >= 2
+    solutions = [path.stem for path in STORED if path.parent.name == "solutions"]
+    assert solutions == [path.stem for path in EXERCISES] != []
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_it_gives_the_outputs_that_are_stored(path, tmp_path, monkeypatch):
+    monkeypatch.delenv("COURSE_STATIC")    # the root's conftest.py sets it, for whoever types pytest --nbval
+    cells, printed = nbval(path, "--nbval", tmp_path)
+    failed = [number for number, failure in cells.items() if failure]
+    assert not failed, f"cells {failed} differ:\n{printed[-6000:]}"
+    assert list(cells) == list(range(len(code(exercise.read(path))))), printed[-3000:]
+
+
+@pytest.fixture
+def copy(request, tmp_path):
+    target = tmp_path / request.param.name
+    target.write_bytes(request.param.read_bytes())
+    return target
+
+
+def places(notebook, kind):
+    return [number for number, cell in enumerate(code(notebook)) if exercise.grade_id(cell, kind)]
+
+
+@pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
+def test_an_exercise_fails_in_every_check(copy, tmp_path):
+    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
+    notebook = exercise.read(copy)
+    assert len(cells) == len(code(notebook)), printed
+    assert cells[0] is None and not any(cells[number] for number in places(notebook, "solution"))
+    for number in places(notebook, "grade"):
+        assert cells[number] and "not answered yet" in cells[number], f"cell {number} says {cells[number]}"
+        assert "course_lib/checks" not in cells[number], f"a traceback:\n{cells[number]}"
+
+
+@pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
+def test_an_exercise_with_the_solutions_answers_passes(copy, tmp_path):
+    notebook, solution = exercise.read(copy), exercise.read(ROOT / "solutions" / copy.name)
+    answers = {exercise.grade_id(cell): cell.source for cell in solution.cells if exercise.grade_id(cell)}
+    for number in places(notebook, "solution"):
+        cell = code(notebook)[number]
+        assert exercise.STUB in cell.source
+        cell.source = answers[exercise.grade_id(cell)]
+    nbformat.write(notebook, copy)
+    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
+    assert len(cells) == len(code(notebook)) and not any(cells.values()), printed[-6000:]

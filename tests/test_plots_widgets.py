@@ -1,0 +1,189 @@
+"""Pictures and widgets: PNG, closed, readable, alive where somebody can click."""
+
+import io
+import subprocess
+import sys
+from pathlib import Path
+
+import ipywidgets
+import matplotlib.font_manager
+import numpy as np
+import pytest
+from PIL import Image
+
+from course_lib import plots, widgets
+
+FONT = Path(plots.__file__).parent / "data" / "fonts" / "CourseHangul.ttf"
+
+
+def pixels(picture):
+    return np.asarray(Image.open(io.BytesIO(picture._repr_png_())).convert("L"))
+
+
+# ---------------------------------------------------------------- plots
+
+CURVES = {"RNN": [1.0, 0.1, 0.01], "LSTM": [1.0, 0.9, 0.8]}
+DRAWINGS = {
+    "lines": lambda: plots.lines([1, 2, 3], CURVES, "It vanishes", "steps back", "gradient", log=True,
+                                 ylim=(1e-3, 1)),
+    "heatmap": lambda: plots.heatmap([[0.1, 0.9], [0.8, 0.2]], "Looks back", ["a", "b"], ["c", "d"],
+                                     numbers=True),
+    "picture": lambda: plots.picture(columns=2)[0],
+}
+
+
+@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
+def test_a_drawing_is_a_png_within_a_lessons_size(draw):
+    data = draw()._repr_png_()
+    image = Image.open(io.BytesIO(data))
+    assert data.startswith(b"\x89PNG") and image.width <= 700 and image.height <= 300
+    assert image.convert("L").getextrema()[0] < 128, "the picture is blank"
+    assert data == draw()._repr_png_(), "drawn twice, different bytes"
+
+
+@pytest.mark.parametrize("draw", DRAWINGS.values(), ids=DRAWINGS)
+def test_a_drawing_says_the_same_text_everywhere(draw):
+    assert repr(draw()) == ("<picture, 2.7 x 2.8 inches>" if draw is DRAWINGS["heatmap"]
+                            else "<picture, 7 x 2.8 inches>")
+
+
+def test_no_window_stays_open():
+    code = ("from course_lib import plots; plots.lines([1], {'a': [1]}, '', '', '')._repr_png_(); "
+            "import matplotlib.pyplot; print(matplotlib.pyplot.get_fignums())")
+    assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
+
+
+def test_lines_of_two_curves_differ_in_more_than_colour():
+    axes = plots.lines([1, 2, 3], CURVES, "", "", "").axes[0]
+    looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.lines]
+    assert all(one != other for one, other in zip(*looks, strict=True))
+
+
+def test_lines_draws_into_axes_that_are_given():
+    figure, axes = plots.picture(columns=2)
+    assert plots.lines([1, 2], {"a": [3, 4]}, "left", "x", "y", axes=axes[0]) is None
+    assert axes[0].get_title() == "left" and len(axes[0].lines) == 1 and not axes[1].lines
+
+
+def test_row_i_of_the_values_is_row_i_of_the_heatmap():
+    picture = plots.heatmap([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]], "", ["a", "b"], ["c", "d", "e"])
+    axes = picture.axes[0]
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["a", "b"]
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["c", "d", "e"]
+    image, height = pixels(picture), picture.bbox.height
+    shade = {row: [int(image[int(height - y), int(x)]) for x, y in
+                   (axes.transData.transform((column, row)) for column in range(3))] for row in range(2)}
+    first = shade[0][0]
+    assert first > 190 and max(shade[0][1:] + shade[1]) < 60, shade
+    upper_left = axes.transData.transform((0, 0))
+    assert upper_left[1] > axes.transData.transform((0, 1))[1], "the first row belongs at the top"
+
+
+def glyphs(text):
+    """The pixels of a title, drawn as a lesson draws it."""
+    return pixels(plots.lines([0, 1], {"a": [0, 1]}, text, "", ""))[:24]
+
+
+def test_hangul_is_drawn_and_not_boxes(recwarn):
+    assert matplotlib.font_manager.findfont("Course Hangul", fallback_to_default=False) == str(FONT)
+    word = glyphs("그들은")
+    assert not [str(warning.message) for warning in recwarn if "missing from font" in str(warning.message)]
+    boxes = glyphs("\U000e1234" * 3)            # no font has it: this is what a missing letter looks like
+    assert (word != boxes).any()
+    syllables = [glyphs(one) for one in "그들은"]
+    assert all((one != other).any() for one, other in zip(syllables, syllables[1:], strict=False))
+
+
+# ---------------------------------------------------------------- explore
+
+def draw_line(scale=1.0, n=3):
+    return plots.lines(range(n), {"a": [scale * x for x in range(n)]}, f"scale {scale}", "x", "y")
+
+
+@pytest.fixture
+def static(monkeypatch):
+    monkeypatch.setenv("COURSE_STATIC", "1")
+
+
+@pytest.fixture
+def live(monkeypatch):
+    monkeypatch.setenv("COURSE_STATIC", "0")
+
+
+def test_explore_shows_the_default_picture_where_nobody_can_click(static):
+    shown = widgets.explore(draw_line, scale=(0.5, 2.0, 0.1))
+    assert isinstance(shown, plots.Picture) and shown._repr_png_() == draw_line()._repr_png_()
+
+
+def test_a_slider_changes_the_picture(live):
+    box = widgets.explore(draw_line, scale=(0.5, 2.0, 0.1), n=(2, 9, 1))
+    assert isinstance(box, ipywidgets.VBox)
+    scale, n, image, error = box.children
+    assert isinstance(scale, ipywidgets.FloatSlider) and isinstance(n, ipywidgets.IntSlider)
+    assert (scale.value, scale.min, scale.max, n.value) == (1.0, 0.5, 2.0, 3)
+    assert image.value == draw_line()._repr_png_()
+    scale.value = 1.5
+    assert image.value == draw_line(scale=1.5)._repr_png_()
+    n.value = 7
+    assert image.value == draw_line(1.5, 7)._repr_png_() and error.value == ""
+
+
+def test_a_menu_takes_one_of_its_options(live):
+    def draw(kind="RNN"):
+        return plots.lines([1, 2], {kind: CURVES[kind][:2]}, kind, "", "")
+    menu, image, _ = widgets.explore(draw, kind=["RNN", "LSTM"]).children
+    assert menu.options == ("RNN", "LSTM") and menu.value == "RNN"
+    menu.value = "LSTM"
+    assert image.value == draw("LSTM")._repr_png_()
+
+
+def test_a_drawing_that_fails_says_so_and_stays_alive(live):
+    def draw(k=1):
+        if k == 2:
+            raise ValueError("k = 2 < 3 is impossible")
+        return draw_line(k)
+    slider, image, error = widgets.explore(draw, k=(0, 5, 1)).children
+    slider.value = 2
+    assert "ValueError" in error.value and "k = 2 &lt; 3 is impossible" in error.value
+    slider.value = 4
+    assert error.value == "" and image.value == draw_line(4)._repr_png_()
+
+
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_explore_asks_for_a_default_value(monkeypatch, switch):
+    monkeypatch.setenv("COURSE_STATIC", switch)
+    with pytest.raises(ValueError, match="give scale a default value in draw"):
+        def draw(scale):
+            return draw_line(scale)
+        widgets.explore(draw, scale=(0, 1, 0.1))
+
+
+# ---------------------------------------------------------------- quiz
+
+CHOICES = [("It grows", False, "Each factor is below 1."),
+           ("It shrinks", True, "The product of small factors.")]
+
+
+def test_a_quiz_is_text_where_nobody_can_click(static):
+    text = widgets.quiz("What happens?", *CHOICES)._repr_markdown_()
+    assert text.splitlines() == ["**Predict.** What happens?", "", "- It grows", "- It shrinks"]
+
+
+def test_a_click_says_why_and_another_may_follow(live):
+    question, buttons, answer = widgets.quiz("What <i>happens</i>?", *CHOICES).children
+    assert "What <i>happens</i>?" in question.value and answer.value == ""
+    assert [button.description for button in buttons.children] == ["It grows", "It shrinks"]
+    buttons.children[0].click()
+    assert "✗ Not so." in answer.value and "Each factor is below 1." in answer.value
+    buttons.children[1].click()
+    assert "✓ Yes." in answer.value and "The product of small factors." in answer.value
+    assert "Each factor" not in answer.value
+
+
+@pytest.mark.parametrize("choices", [CHOICES[:1], CHOICES[1:], [CHOICES[0]] * 2, CHOICES * 3],
+                         ids=["one wrong", "one right", "none right", "six"])
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_a_quiz_without_two_to_four_choices_or_without_a_right_one_is_refused(monkeypatch, switch, choices):
+    monkeypatch.setenv("COURSE_STATIC", switch)
+    with pytest.raises(ValueError, match="two to four choices, and at least one"):
+        widgets.quiz("?", *choices)
