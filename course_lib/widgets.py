@@ -28,7 +28,9 @@ def explore(draw, **ranges):
     if runtime.static():
         return draw(**start)
     controls = {name: _control(name, ranges[name], value) for name, value in start.items()}
-    image, error = ipywidgets.Image(format="png"), ipywidgets.HTML()
+    # at its own size: a stretched picture is blurred
+    image = ipywidgets.Image(format="png", layout={"align_self": "flex-start", "max_width": "100%"})
+    error = ipywidgets.HTML()
 
     def update(_change=None):
         try:

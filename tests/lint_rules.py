@@ -1,5 +1,6 @@
 """The rules of a stored notebook: each takes a notebook and its path, and yields what is wrong in lines."""
 
+import ast
 import re
 from pathlib import Path
 from urllib.parse import unquote
@@ -180,6 +181,16 @@ def predictions_are_run_and_explained(notebook, path):
             yield f"no folded why after {notebook.cells[number].id}"
 
 
+def choices_are_plain_text(notebook, path):
+    """A button shows tags as they are written."""
+    for cell in code(notebook):
+        tree = ast.parse(cell.source) if cell.source.startswith("quiz(") else ast.Module([])
+        for choice in [part for call in ast.walk(tree) if isinstance(call, ast.Call) for part in call.args]:
+            text = getattr(choice.elts[0], "value", "") if isinstance(choice, ast.Tuple) else ""
+            if re.search(r"</?[a-z]|[$]", str(text)):
+                yield f"{cell.id}: the choice {text!r} is a button, which shows no HTML and no formula"
+
+
 def summary_and_references_are_whole(notebook, path):
     if not is_lesson(path):
         return
@@ -217,4 +228,5 @@ EVERY = [is_stored_as_the_tool_stores, cell_ids_are_names, cells_are_small, no_f
          links_resolve, library_source_is_word_for_word]
 EXECUTED = [outputs_are_stored_in_order, outputs_hold_nothing_that_changes, set_up_is_one_cell]
 LESSON = [pictures_are_described, title_says_claim_needs_and_minutes, sections_come_in_order,
-          predictions_are_run_and_explained, summary_and_references_are_whole, checks_point_to_headings]
+          predictions_are_run_and_explained, choices_are_plain_text, summary_and_references_are_whole,
+          checks_point_to_headings]

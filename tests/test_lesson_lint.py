@@ -106,6 +106,9 @@ BITES = {
         [code(QUIZ), code("1"), text(WHY), code(QUIZ), code("1"), text("# x"), text(WHY)],
         [[code(QUIZ), code("1"), text(WHY)], [code(QUIZ), code("1"), code(QUIZ), code("1"), text("why")],
          [code(QUIZ), code(QUIZ), text(WHY)]]),
+    "choices_are_plain_text": (
+        [code(QUIZ.replace('"b"', '"2<sup>3</sup>"').replace("What", "<i>What</i>"))],
+        [[code(QUIZ.replace('"a"', '"2<sup>3</sup>"'))], [code(QUIZ.replace('"c"', '"$x$"'))]]),
     "summary_and_references_are_whole": ([SIX, REFERENCES], [
         [text(SIX.source + "\n7. One more."), REFERENCES], [SIX],
         [SIX, text("## References\n\n- Elman (1990).")]]),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.lessons
 
 
 def nbval(path, mode, tmp_path, folder=ROOT):
-    """Run nbval as a user types it.  Returns {cell number: what it failed with, or None}, and what it printed."""
+    """Run nbval as a user types it.  Returns {cell: what it failed with, or None}, and what it printed."""
     report = tmp_path / "report.xml"
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith("PYTEST_") and key != "COURSE_SEED"}

@@ -3,9 +3,8 @@
 submissions  what there is to grade          merge       the notebook that is graded
 kernel       runs cells, and only computes   wire        what a kernel said, as hostile data
 inside       the part that runs in it        sitting     one notebook's way through its kernel
-honesty      answers taken from a library    plugin      cells as pytest items, on nbval
-grade        one notebook, or a class        gradebook   the folder of results
-report       CSV, JSON, JUnit and HTML
+plugin       cells as pytest items, on nbval grade       one notebook, or a class
+gradebook    the folder of results           report      CSV, JSON, JUnit and HTML
 """
 
 import re
