@@ -443,6 +443,18 @@ def test_old_formats_and_byte_order_marks_are_read(tmp_path):
         assert merge.merge(hand_in(tmp_path, "ann", text), STEM).given.keys() == ITEMS.keys()
 
 
+def test_only_pristine_cells_and_answers_run(tmp_path):
+    made = notebook({"rnn_step": NO_TANH})
+    made.cells.insert(0, nbformat.v4.new_code_cell("intruder"))
+    for cell in made.cells:
+        cell.source = cell.source if exercise.grade_id(cell) else "intruder"
+    cells = merge.merge(hand_in(tmp_path, "ann", made), STEM).notebook.cells
+    kept = [cell for cell in exercise.pristine(STEM).cells
+            if cell.cell_type == "code" and "try-it" not in cell.metadata.get("tags", [])]
+    assert len(kept) == 1 + 2 * len(ITEMS) and [cell.id for cell in cells] == [cell.id for cell in kept]
+    assert "intruder" not in "".join(cell.source for cell in cells) and cells[1].source == NO_TANH
+
+
 def test_a_missing_answer_cell_is_told_and_only_its_own_loss(tmp_path):
     made = notebook()
     made.cells.remove(cell_of(made, "rnn_forward"))

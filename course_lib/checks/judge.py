@@ -30,8 +30,11 @@ def examine(item, answer, seed=0):
     return judge(item, inputs, [observe(answer, trial, item.probe, item.gradients) for trial in inputs])
 
 
-def judge(item, inputs, observations):
-    """The verdict on what an answer did with `inputs`: one observation of `observe` for each trial."""
+def judge(item, inputs, observations, observe=observe):
+    """The verdict on what an answer did with `inputs`: one observation of `observe` for each trial.
+
+    observe: observes the reference and the mistakes; the grader gives one that remembers.
+    """
     errors = [seen["error"] for seen in observations]
     if any(error and error["type"] == "NotImplementedError" for error in errors):
         return Verdict("missing", "not answered yet: the cell still raises NotImplementedError.")
@@ -43,7 +46,7 @@ def judge(item, inputs, observations):
     wrong = [number for number, (seen, right) in enumerate(zip(observations, expected, strict=True))
              if not _same_result(seen, right)]
     if wrong:
-        name = _named_mistake(item, inputs, observations, expected)
+        name = _named_mistake(item, inputs, observations, expected, observe)
         if name:
             return Verdict("wrong", item.mistakes[name].sentence, name)
     message = describe(item, inputs, observations, expected, wrong)
@@ -60,7 +63,7 @@ def _same_result(seen, other):
         decode(seen["inputs"]), decode(other["inputs"]))
 
 
-def _named_mistake(item, inputs, observations, expected):
+def _named_mistake(item, inputs, observations, expected, observe):
     """The first mistake that did the same in every trial, at least once with a result of its own."""
     for name, mistake in item.mistakes.items():
         found = [observe(mistake.answer, trial, item.probe, gradients=False) for trial in inputs]

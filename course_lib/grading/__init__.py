@@ -4,7 +4,17 @@ submissions  what there is to grade          merge       the notebook that is gr
 kernel       runs cells, and only computes   wire        what a kernel said, as hostile data
 inside       the part that runs in it        sitting     one notebook's way through its kernel
 plugin       cells as pytest items, on nbval grade       one notebook, or a class
-gradebook    the folder of results           report      CSV, JSON, JUnit and HTML
+question     what is the same for everybody  gradebook   the folder of results
+report       CSV, JSON, JUnit and HTML       bench       how fast it is
+
+Where the system is Linux, kernels are forked from a process that has imported torch once:
+
+forked       such a kernel                   lanes       the grader's side of the warm process
+warm         the warm process                watch       over what a submission uses, and its end
+shell        IPython in a submission's own   frames      messages between it and the grader
+sandbox      the walls around it             layers      which of them hold on this machine
+namespaces, seccomp, linux: what they are    reach       what may be read, and nothing else
+    made of
 """
 
 import re

@@ -36,7 +36,7 @@ def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1):
     book.begin(seed)
     with tqdm(total=len(found), initial=len(found) - len(todo), desc="grading", unit="notebook",
               disable=None, file=sys.stderr) as bar, contextlib.closing(
-              _each(todo, Settings(seed, timeout), workers)) as graded:
+              _each(todo, Settings(seed, timeout, private=(source, out)), workers)) as graded:
         for one, result in graded:
             results[one] = result
             book.save(one, result)
@@ -85,7 +85,7 @@ def _each(todo, settings, workers):
 
 
 def _in_pool(todo, settings, workers):
-    _warm(todo)
+    _warm(todo, settings)
     before = multiprocessing.active_children()
     context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
     pool = concurrent.futures.ProcessPoolExecutor(max(1, min(workers, len(todo))), context, _in_worker,
@@ -102,8 +102,9 @@ def _in_pool(todo, settings, workers):
         pool.shutdown(cancel_futures=True)
 
 
-def _warm(todo):
+def _warm(todo, settings):
     """Import once, before the processes are forked, what each of them needs."""
+    settings.make_kernel()
     from . import kernel, plugin, sitting  # noqa: F401
     code_digest()  # of the code as it is now
     for stem in {one.exercise for one in todo} - {None}:

@@ -13,11 +13,21 @@ TIMEOUT = 20.0  # seconds for one cell, and for all calls of one answer
 
 @dataclass(frozen=True)
 class Settings:
-    """seed: draws the inputs.  timeout: seconds for a cell.  kernel: "module:class" that runs the cells."""
+    """seed: draws the inputs.  timeout: seconds for a cell.  kernel: "module:name" of what
+    makes a kernel to run them.  private: paths that no submission may read."""
 
     seed: int
     timeout: float = TIMEOUT
-    kernel: str = "course_lib.grading.kernel:Kernel"
+    kernel: str = "course_lib.grading.lanes:kernel"
+    private: tuple = ()
+
+    def make_kernel(self):
+        """The function or class that `kernel` names, with all under way that it needs."""
+        module, _, name = self.kernel.partition(":")
+        module = importlib.import_module(module)
+        if hasattr(module, "prepare"):
+            module.prepare(private=self.private)
+        return getattr(module, name)
 
 
 def fresh_seed():
@@ -38,9 +48,9 @@ def grade_notebook(path, stem, settings):
         items = [_row(name, points, "missing", merged.notes.get(name, "not answered yet."))
                  for name, points in merged.points.items()]
         return _totals({**result, "items": items})
+    kernel = settings.make_kernel()
     from . import plugin, sitting  # torch, pytest and nbval: not needed to see that nothing was begun
-    module, _, attribute = settings.kernel.partition(":")
-    kernel, items = getattr(importlib.import_module(module), attribute), checks.items(stem)
+    items = checks.items(stem)
     seat = sitting.Sitting(items, merged.given, merged.notes, settings.seed, kernel, settings.timeout)
     plugin.run(merged.notebook, seat)
     unreached = items.keys() - seat.verdicts.keys()
@@ -51,7 +61,7 @@ def grade_notebook(path, stem, settings):
         verdict = seat.verdicts[name]
         rows.append(_row(name, item.points, verdict.status, verdict.message, verdict.mistake,
                          checks.pointer(stem, item)))
-    return _totals({**result, "items": rows, "sandbox": kernel.sandbox})
+    return _totals({**result, "items": rows, "sandbox": seat.sandbox})
 
 
 def _row(name, points, status, message, mistake=None, see=None):

@@ -5,7 +5,6 @@ can take its place.
 """
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -13,15 +12,13 @@ import subprocess
 import tempfile
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
 from queue import Empty
 
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel, start_new_kernel
 
-from ..checks.observe import encode
 from . import GradingError, tidy, wire
+from .reach import environment
 
-KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TZ")  # of the grader's environment
 LOOK = 0.2  # seconds between two looks at whether the kernel still lives
 
 
@@ -31,6 +28,12 @@ class KernelLost(Exception):
     def __init__(self, status, message):
         super().__init__(message)
         self.status = status
+
+
+class Interrupted(GradingError):
+    """The kernel was ended from outside, through no fault of the submission: make it anew and go on."""
+
+    status = "interrupted"
 
 
 @dataclass
@@ -54,9 +57,11 @@ class Kernel(RunningKernel):
                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 extra_arguments=["--HistoryManager.enabled=False"])
             self._ensure_iopub_up()
-        except (RuntimeError, OSError, Empty) as problem:
+        except BaseException as problem:
             self.stop()
-            raise GradingError(f"no kernel could be started ({problem})") from None
+            if isinstance(problem, (RuntimeError, OSError, Empty)):
+                raise GradingError(f"no kernel could be started ({problem})") from None
+            raise
 
     def run(self, source, timeout):
         """Run a cell for at most `timeout` seconds.  Returns its Outcome, or raises KernelLost."""
@@ -76,7 +81,7 @@ class Kernel(RunningKernel):
     def observe(self, item, trials, timeout):
         """What the answer bound to the item's name does with each trial: observations, or None if there is
         no such name.  Raises KernelLost, or wire.Malformed if what came back makes no sense."""
-        arguments = (item.name, json.dumps([encode(trial) for trial in trials]), item.probe, item.gradients)
+        arguments = (item.name, trials.json, item.probe, item.gradients)
         publish = "__import__('course_lib.grading.inside', fromlist=['']).publish"
         outcome = self.run(f"{publish}{arguments!r}", timeout)
         sent = [data[wire.MIME] for data in outcome.displays if wire.MIME in data]
@@ -111,12 +116,3 @@ class Kernel(RunningKernel):
                     os.killpg(group, signal.SIGKILL)
             super().stop()
         shutil.rmtree(self.scratch, ignore_errors=True)
-
-
-def environment(scratch):
-    """What a kernel is told: where Python and the course are, and that nobody watches."""
-    home = str(Path(__file__).parents[2])
-    return {**{name: os.environ[name] for name in KEPT if name in os.environ},
-            "HOME": scratch, "TMPDIR": scratch, "IPYTHONDIR": os.path.join(scratch, ".ipython"),
-            "MPLCONFIGDIR": scratch, "MPLBACKEND": "agg", "PYTHONPATH": home, "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONIOENCODING": "utf-8", "LANG": "C.UTF-8", "OMP_NUM_THREADS": "1", "COURSE_STATIC": "1"}

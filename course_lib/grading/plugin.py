@@ -2,11 +2,10 @@
 (compare outputs with the reference's), done for an answer, live and outside its kernel.
 """
 
+import collections
 import contextlib
-import io
+import functools
 import os
-import tempfile
-from pathlib import Path
 
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile
@@ -15,9 +14,11 @@ from .. import exercise
 from . import GradingError
 from .merge import item_of
 
-SWITCHES = ["--noconftest", "--assert=plain", "--capture=no", "-q", "-p", "nbval.plugin",
-            *(f"-pno:{name}" for name in ("cacheprovider", "faulthandler", "logging", "unraisableexception",
-                                          "threadexception"))]
+SWITCHES = ["--noconftest", "--assert=plain", "--capture=no", "-c", os.devnull, "--rootdir", os.sep,
+            "-p", "nbval.plugin", *(f"-pno:{name}" for name in (
+                "cacheprovider", "debugging", "doctest", "faulthandler", "junitxml", "logging", "pastebin",
+                "recwarn", "setuponly", "setupplan", "stepwise", "subtests", "threadexception", "tmpdir",
+                "unittest", "unraisableexception", "warnings"))]
 QUIET = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
 
 
@@ -51,7 +52,9 @@ class CheckCell(IPyNbCell):
 class SubmissionFile(IPyNbFile):
     """A merged notebook; its cells run in the kernel of `sitting`."""
 
-    sitting = None
+    def begin(self, notebook, sitting):
+        self.nb, self.sitting = notebook, sitting
+        return self
 
     def setup(self):
         """The sitting starts its kernel when the first cell needs one."""
@@ -61,28 +64,21 @@ class SubmissionFile(IPyNbFile):
 
     def collect(self):
         """nbval's cells, each as what it is to the grader."""
-        for cell in super().collect():
-            kind, name = SetUpCell, f"set-up {cell.cell_num}"
-            if exercise.grade_id(cell.cell):
-                kind, name = AnswerCell, f"answer {item_of(cell.cell)}"
-            elif exercise.grade_id(cell.cell, "grade"):
-                kind, name = CheckCell, item_of(cell.cell)
-            yield kind.from_parent(self, name=name, cell_num=cell.cell_num, cell=cell.cell,
-                                   options=cell.options)
+        for number, cell in enumerate(self.nb.cells):
+            kind, name = SetUpCell, f"set-up {number}"
+            if exercise.grade_id(cell):
+                kind, name = AnswerCell, f"answer {item_of(cell)}"
+            elif exercise.grade_id(cell, "grade"):
+                kind, name = CheckCell, item_of(cell)
+            yield kind.from_parent(self, name=name, cell_num=number, cell=cell,
+                                   options=collections.defaultdict(bool))
 
 
-class Plugin:
-    """Collects notebooks as SubmissionFile, and keeps the grader's own failures apart from results."""
+class Failures:
+    """Keeps the grader's own failures apart from results."""
 
-    def __init__(self, sitting):
-        self.sitting, self.trouble = sitting, None
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_collect_file(self, file_path, parent):
-        if file_path.suffix == ".ipynb":
-            collector = SubmissionFile.from_parent(parent, path=file_path)
-            collector.sitting = self.sitting
-            return collector
+    def __init__(self):
+        self.trouble = None
 
     def pytest_exception_interact(self, call):
         problem = call.excinfo.value
@@ -91,20 +87,39 @@ class Plugin:
             self.trouble = str(problem) if known else f"{type(problem).__name__}: {str(problem)[:300]}"
 
 
+@functools.cache
+def _session():
+    """One session of pytest for all notebooks of this process; it keeps nothing of them."""
+    with _environment(QUIET), open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        config = pytest.Config.fromdictargs({}, SWITCHES)
+        config._do_configure()
+        session = pytest.Session.from_config(config)
+        config.hook.pytest_sessionstart(session=session)
+    config.pluginmanager.unregister(name="terminalreporter")
+    return session
+
+
 def run(notebook, sitting):
-    """Run a merged notebook through pytest; `sitting` holds the verdicts then.  Raises GradingError."""
-    plugin = Plugin(sitting)
-    with tempfile.TemporaryDirectory(prefix="course-merged-") as folder:
-        path, settings = Path(folder, "submission.ipynb"), Path(folder, "pytest.ini")
-        path.write_text(exercise.text(notebook), encoding="utf-8")
-        settings.write_text("[pytest]\n", encoding="utf-8")  # no other settings reach in
-        with _environment(QUIET), contextlib.redirect_stdout(io.StringIO()) as printed:
-            status = pytest.main([str(path), "-c", str(settings), "--rootdir", folder, *SWITCHES],
-                                 plugins=[plugin])
-    if status == pytest.ExitCode.INTERRUPTED and plugin.trouble is None:
-        raise KeyboardInterrupt
-    if plugin.trouble or status not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
-        raise GradingError(plugin.trouble or " ".join(printed.getvalue().split())[-300:])
+    """Run the cells of a merged notebook as items of pytest; `sitting` holds the verdicts then.
+
+    Raises GradingError.
+    """
+    session, failures = _session(), Failures()
+    file = SubmissionFile.from_parent(session, path=session.path / "submission.ipynb")
+    cells = list(file.begin(notebook, sitting).collect())
+    session.config.pluginmanager.register(failures)
+    try:
+        with _environment({}):  # pytest notes there which item is running
+            for cell, following in zip(cells, [*cells[1:], None]):
+                cell.ihook.pytest_runtest_protocol(item=cell, nextitem=following)
+    except BaseException:  # Ctrl-C: what pytest would have torn down later
+        sitting.close()
+        _session.cache_clear()
+        raise
+    finally:
+        session.config.pluginmanager.unregister(failures)
+    if failures.trouble:
+        raise GradingError(failures.trouble)
 
 
 @contextlib.contextmanager

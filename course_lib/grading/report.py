@@ -1,4 +1,4 @@
-"""What is written about a class: grades.csv, results.json, junit.xml, and a page for every student."""
+"""What is written about a class: grades.csv, results.json, junit.xml, pages for students and teacher."""
 
 import csv
 import io
@@ -8,6 +8,8 @@ import xml.etree.ElementTree as xml
 from pathlib import Path
 
 import jinja2
+
+from . import overview
 
 TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = ["student", "exercise", "item", "points", "max_points", "status", "mistake", "message"]
@@ -31,6 +33,7 @@ def write_all(book, graded, results):
     book.write(book.folder / "results.json", json.dumps(graded, indent=1) + "\n")
     book.write(book.folder / "grades.csv", table(graded))
     book.write(book.folder / "junit.xml", junit(graded))
+    book.write(book.folder / "overview.html", overview.page(graded, page_template("overview.html.j2")))
 
 
 def table(graded):
@@ -44,11 +47,11 @@ def table(graded):
         for item in one["items"] or [nothing]:
             row = [one["student"], one["exercise"], item["name"], item["points"], item["max_points"],
                    item["status"], item["mistake"], item["message"]]
-            rows.writerow([_cell(value) for value in row])
+            rows.writerow([cell(value) for value in row])
     return text.getvalue()
 
 
-def _cell(value):
+def cell(value):
     """A value as a cell that no spreadsheet takes for a formula."""
     if isinstance(value, str) and value.lstrip()[:1] in tuple("=+-@") or str(value)[:1] in ("\t", "\r", "\n"):
         return f"'{value}"
@@ -78,11 +81,11 @@ def _text(text):
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
 
 
-def page_template():
-    """The template of a feedback page; everything put into it is escaped."""
+def page_template(name="feedback.html.j2"):
+    """The template of a page; everything put into it is escaped."""
     loader = jinja2.FileSystemLoader(TEMPLATES)
     return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                              undefined=jinja2.StrictUndefined).get_template("feedback.html.j2")
+                              undefined=jinja2.StrictUndefined).get_template(name)
 
 
 def page(result, template=None):

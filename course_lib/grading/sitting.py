@@ -4,9 +4,11 @@ import contextlib
 import inspect
 import re
 
+from ..checks import honesty
 from ..checks.judge import Verdict, judge
-from . import GradingError, honesty, tidy, wire
-from .kernel import KernelLost
+from . import GradingError, tidy, wire
+from .kernel import Interrupted, KernelLost
+from .question import question
 
 SET_UP = 60.0  # seconds at least for a set-up cell: it imports torch
 IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -20,13 +22,13 @@ class Sitting:
     given: {name: source} of the answers that were handed in.  notes: {name: text} for the feedback.
     kernel: makes a kernel; a lost one (hung, ended) is made anew and brought to where it was.
     timeout: seconds for one cell, and for all calls of one answer.
-    verdicts: {name: Verdict}, filled by `examine`.
+    verdicts: {name: Verdict}, filled by `examine`.  sandbox: what held the kernel, in words.
     """
 
     def __init__(self, items, given, notes, seed, kernel, timeout):
         self.items, self.given, self.notes, self.seed = items, given, notes, seed
         self.make_kernel, self.timeout = kernel, timeout
-        self.kernel, self.begun = None, False
+        self.kernel, self.sandbox, self.begun = None, None, False
         self.ran, self.broken, self.lent, self.verdicts = {}, {}, [], {}  # ran: {source: seconds}, in order
 
     def set_up(self, source):
@@ -91,9 +93,9 @@ class Sitting:
 
     def _observed(self, item):
         """The verdict on what the answer does, or None if there is none of that name."""
-        trials = item.inputs(self.seed)
+        asked = question(item, self.seed)
         try:
-            seen = self._with_kernel(lambda kernel: kernel.observe(item, trials, self.timeout))
+            seen = self._with_kernel(lambda kernel: kernel.observe(item, asked.trials, self.timeout))
         except KernelLost as lost:
             if lost.status == "error":
                 self._give_up(item)
@@ -104,7 +106,7 @@ class Sitting:
         if seen is None:
             return None
         try:
-            verdict = judge(item, trials, seen)
+            verdict = judge(item, asked.trials, seen, asked.observe)
         except Exception as problem:  # a result so odd that even the comparison fails is not the right one
             return Verdict("error", f"gave a result that can't be compared ({type(problem).__name__}).")
         errors = {one["error"]["type"] for one in seen if one["error"]}
@@ -140,8 +142,9 @@ class Sitting:
                 while self.kernel is None:
                     self.kernel = self.make_kernel()
                     self._catch_up()
+                self.sandbox = self.kernel.sandbox
                 return work(self.kernel)
-            except KernelLost as lost:
+            except (KernelLost, Interrupted) as lost:
                 self.close()
                 if lost.status == "timeout" or not again:
                     raise

@@ -12,6 +12,7 @@ from . import tidy
 
 MIME = "application/vnd.course.observations"
 LONGEST = 64_000_000  # characters of one item's observations
+MOST = 200_000  # lists and objects in them: each takes far more memory than its characters
 DEEPEST = 20  # lists in lists
 WIDTHS = {"torch.float64": 8, "torch.float32": 4, "torch.float16": 2, "torch.bfloat16": 2, "torch.int64": 8,
           "torch.int32": 4, "torch.int16": 2, "torch.int8": 1, "torch.uint8": 1, "torch.bool": 1}
@@ -23,7 +24,7 @@ class Malformed(ValueError):
 
 def observations(text, count):
     """The list of `count` observations in `text`, None if it says there was no answer.  Raises Malformed."""
-    if not isinstance(text, str) or len(text) > LONGEST:
+    if not isinstance(text, str) or len(text) > LONGEST or text.count("[") + text.count("{") > MOST:
         raise Malformed("more than can be compared")
     try:
         seen = json.loads(text)

@@ -1,0 +1,75 @@
+"""Namespaces: processes, mounts, network and IPC of one's own, and a file system that holds only what is
+to be seen.
+"""
+
+import contextlib
+import os
+
+from . import linux
+
+BASE = "/sys"  # the new file system is put together here: a folder that is always there and never needed
+INNER = linux.NEWNS | linux.NEWPID | linux.NEWNET | linux.NEWIPC | linux.NEWUTS
+
+
+def separate():
+    """Go on as the first process of new namespaces, of which nothing outlives it; the caller's process
+    only waits for its end."""
+    user, group = os.geteuid(), os.getegid()
+    try:
+        linux.unshare(INNER)
+    except PermissionError:  # not root, or a root without rights: first a user namespace
+        linux.unshare(INNER | linux.NEWUSER)
+        for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"),
+                           ("gid_map", f"{group} {group} 1")):
+            with open(f"/proc/self/{name}", "w") as file:
+                file.write(text)
+    first = os.fork()
+    if first:
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(first, 0)
+        os._exit(0)
+
+
+def new_root(whole, devices, scratch):
+    """See only `whole` (read-only), `devices`, this namespace's /proc, and the empty folder `scratch`."""
+    linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    linux.mount("tmpfs", BASE, "tmpfs", data="mode=755,size=4m")
+    for path in whole:
+        if not os.path.lexists(BASE + path):  # else a folder that is shown already holds it
+            _place(path)
+            if not os.path.islink(path):
+                linux.mount(path, BASE + path, flags=linux.MS_BIND | linux.MS_REC)
+    for path in devices:
+        _place(path)
+    for path in ("/proc", scratch):
+        os.makedirs(BASE + path)
+    for usual in ("/tmp", "/var/tmp", "/dev/shm"):
+        with contextlib.suppress(FileExistsError):  # something to read lies beneath it
+            os.makedirs(BASE + os.path.dirname(usual), exist_ok=True)
+            os.symlink(scratch, BASE + usual)
+    linux.read_only(BASE)
+    for path in devices:
+        linux.mount(path, BASE + path, flags=linux.MS_BIND)
+    linux.mount("proc", BASE + "/proc", "proc", linux.MS_NOSUID | linux.MS_NODEV)
+    linux.enter_root(BASE)
+
+
+def own_scratch(scratch, size, files, user):
+    """An empty folder in memory over `scratch`, of limited size, that is gone with its last process; and
+    nothing of the system's settings in /proc can be written."""
+    linux.unshare(linux.NEWNS | linux.NEWIPC)
+    linux.read_only("/proc")
+    owner = f",uid={user},gid={user}" if user is not None else ""
+    linux.mount("tmpfs", scratch, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV,
+                f"mode=700,size={size},nr_inodes={files}{owner}")
+
+
+def _place(path):
+    """The empty file or folder that `path` is mounted on; a link stays one."""
+    os.makedirs(BASE + os.path.dirname(path), exist_ok=True)
+    if os.path.islink(path):
+        os.symlink(os.readlink(path), BASE + path)
+    elif os.path.isdir(path):
+        os.makedirs(BASE + path, exist_ok=True)
+    else:
+        open(BASE + path, "a").close()

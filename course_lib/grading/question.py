@@ -1,0 +1,42 @@
+"""What is the same for all submissions: the inputs drawn for an item, and what the right answer and the
+named mistakes do with them.
+"""
+
+import functools
+import json
+
+from ..checks.observe import encode, observe
+
+
+class Trials(list):
+    """Inputs of an item; `json`: the same as text."""
+
+    @functools.cached_property
+    def json(self):
+        return json.dumps([encode(trial) for trial in self])
+
+
+class Question:
+    """An item with inputs drawn from a seed; what was observed of them once is remembered."""
+
+    def __init__(self, item, seed):
+        self.item, self.seed, self.trials = item, seed, Trials(item.inputs(seed))
+        self._seen = {}
+
+    def observe(self, answer, trial, probe="call", gradients=True):
+        """`checks.observe.observe` of an answer of ours: it does the same every time."""
+        key = answer, id(trial), gradients
+        if key not in self._seen:
+            self._seen[key] = observe(answer, trial, probe, gradients)
+        return self._seen[key]
+
+
+_asked = {}  # the last Question of each item: a class is graded with one seed
+
+
+def question(item, seed):
+    """The Question for an item and a seed."""
+    found = _asked.get(item.name)
+    if found is None or found.item is not item or found.seed != seed:
+        found = _asked[item.name] = Question(item, seed)
+    return found

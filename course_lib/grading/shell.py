@@ -1,0 +1,112 @@
+"""The IPython shell that a submission's cells run in: one process, forked from a warm one.
+
+It takes requests from a line and answers each with its key.  Everything here is within reach of the
+submission, so nothing that it answers is more than a claim.
+"""
+
+import contextlib
+import json
+import os
+import sys
+import tempfile
+
+import torch
+from IPython.core.compilerop import CachingCompiler
+from IPython.core.displaypub import DisplayPublisher
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets.config import Config
+
+from .. import checks, runtime
+from ..checks.observe import encode
+from . import frames, inside
+
+LONGEST = frames.LONGEST - 100  # characters of an answer
+
+
+class Compiler(CachingCompiler):
+    def get_code_name(self, raw_code, transformed_code, number):
+        return f"cell-{number}.py"
+
+
+class Silent(DisplayPublisher):
+    def publish(self, data, *args, **kwargs):
+        """Nobody looks."""
+
+
+class Shell(InteractiveShell):
+    """IPython without a terminal, a history or tracebacks: an error is told by its type and text."""
+
+    compiler_class = Compiler
+    system = InteractiveShell.system_raw  # what `!command` does: there is no terminal
+
+    def enable_gui(self, gui=None):
+        """There is none."""
+
+    def ask_exit(self):
+        """`exit` in a notebook would end the kernel; an answer after it still counts."""
+
+    def showtraceback(self, *args, **kwargs):
+        """Nobody looks."""
+
+    showsyntaxerror = showtraceback
+
+
+def make():
+    """The shell, once for all submissions: none has run when it is made."""
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.InteractiveShell.display_pub_class = Silent
+    with tempfile.TemporaryDirectory(prefix="course-ipython-") as folder:
+        shell = Shell.instance(config=config, ipython_dir=folder)
+        shell.run_cell("%who\n'x'.upper()")
+        shell.reset()
+        shell.displayhook.flush()  # `_` is there, and empty
+    runtime.seed(0)
+    checks.check = lambda answer: None  # the verdict is reached elsewhere
+    return shell
+
+
+def warm_up(shell):
+    """Do once what every submission does: a new process takes its own copy of what it writes to, and that
+    takes longer than the work itself."""
+    shell.run_cell("def answer(x):\n    return torch.tanh(x @ x + x)")
+    trials = json.dumps([encode({"x": torch.ones(2, 2)})])
+    inside.observed({"answer": lambda x: torch.tanh(x @ x + x)}, "answer", trials, "call", True)
+    shell.user_ns.pop("answer", None)
+
+
+def serve(shell, line):
+    """Answer requests until the other end hangs up: [key, "run", source] or [key, "observe", ...]."""
+    own = os.getpid()
+    while True:
+        key, kind, *arguments = json.loads(frames.receive(line))
+        try:
+            text = run(shell, *arguments) if kind == "run" else inside.observed(shell.user_ns, *arguments)
+        except BaseException as problem:  # an answer raised what nobody should: then only that can be told
+            text = json.dumps(type(problem).__name__[:80])
+        if os.getpid() != own:  # a copy that the cell forked: it has come to its end
+            os._exit(0)
+        if len(text) > LONGEST:
+            text = json.dumps("more than can be compared")
+        frames.send(line, (key + text).encode())
+
+
+def run(shell, source):
+    """Run a cell.  Returns JSON: null, or the error's type and text."""
+    result = shell.run_cell(source)
+    shell.execution_count += 1
+    problem = result.error_before_exec or result.error_in_exec
+    if problem is None:
+        return "null"
+    text = ""
+    with contextlib.suppress(Exception):
+        text = str(problem)
+    return json.dumps([type(problem).__name__[:80], text[:500]])
+
+
+def silence():
+    """No input, and what is printed goes nowhere."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    sys.stdout, sys.stderr = sys.__stdout__, sys.__stderr__

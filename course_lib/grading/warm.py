@@ -1,0 +1,108 @@
+"""A warm process: it has imported torch, NumPy and IPython once, and forks from there.
+
+    grader -- warm -- lane -- submission        python -m course_lib.grading.warm DESCRIPTOR
+
+The grader asks the warm process for lanes.  A lane has a sandbox and starts submissions in it, one
+after the other: each is a process of its own, forked when nothing of the last one is left.  The lane
+watches over what it uses, and tells the grader how it ended.  It is all gone with the grader.
+"""
+
+import contextlib
+import gc
+import json
+import os
+import signal
+import socket
+import sys
+import time
+
+PARTING = 10.0  # seconds at most for lanes to end by themselves
+
+
+def main(descriptor):
+    """Serve the grader at the other end of that socket: first its settings, then a request for each lane."""
+    control = socket.socket(fileno=descriptor)
+    settings = json.loads(control.recv(1 << 16) or b"{}")
+    shell = _import_all()
+    from . import layers
+    walls = layers.best(settings.get("private", ()), settings.get("without", ()))
+    while given := _sent(control):
+        _reap()
+        if not os.fork():
+            control.close()
+            _and_end(lane, shell, walls, socket.socket(fileno=given))
+        os.close(given)
+    end = time.monotonic() + PARTING
+    while _reap() and time.monotonic() < end:  # lanes put away what they made; then they end with this
+        time.sleep(0.01)
+
+
+def _reap():
+    """Take note of the lanes that have ended.  Returns whether others are left."""
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+        return True
+    return False
+
+
+def _import_all():
+    """What answers need, and nothing that knows a right one."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # grading needs no GPU, and one does not survive a fork
+    from . import shell
+    made = shell.make()
+    gc.collect()
+    gc.freeze()  # what all share is not written to
+    return made
+
+
+def lane(shell, walls, requests):
+    """Start a submission for each socket that comes in; tell how it ended when nothing of it is left."""
+    from . import watch
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # then no signal from inside reaches it
+    walls.begin()
+    try:
+        while given := _sent(requests):
+            line = socket.socket(fileno=given)
+            child = os.fork()
+            if not child:
+                _and_end(submission, shell, walls, line)
+            told = watch.until_end(child, line, walls)
+            watch.sweep(walls)
+            line.close()
+            requests.send(told.encode())
+    finally:
+        watch.sweep(walls)
+        walls.end()
+
+
+def submission(shell, walls, line):
+    """Be the process of one submission."""
+    from . import frames
+    from . import shell as shells
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    walls.confine()
+    os.closerange(3, line.fileno())
+    os.closerange(line.fileno() + 1, 1024)
+    shells.silence()
+    shells.warm_up(shell)
+    frames.send(line, str(walls).encode())
+    shells.serve(shell, line)
+
+
+def _sent(requests):
+    """The descriptor that comes with the next request; None when the grader is gone."""
+    given = socket.recv_fds(requests, 1, 1)[1]
+    return given[0] if given else None
+
+
+def _and_end(work, *arguments):
+    """Do this work, and end the process then, whatever happens."""
+    try:
+        work(*arguments)
+    finally:
+        os._exit(0)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]))

@@ -1,0 +1,539 @@
+"""Kernels forked from a warm process: whatever a submission does costs it no more than its own item, and
+leaves nothing behind.
+"""
+
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("kernels are forked on Linux only", allow_module_level=True)
+
+from test_grading import (
+    CLASS,
+    FULL,
+    ITEMS,
+    NO_TANH,
+    POINTS,
+    SOLUTION,
+    STEM,
+    alive,
+    earned,
+    hand_in,
+    notebook,
+    wait_for,
+)
+from test_sandbox import BY_ROOT, expected, ordinary
+
+from course_lib import exercise
+from course_lib.checks.judge import judge
+from course_lib.checks.observe import encode
+from course_lib.grading import classroom, grade, lanes, wire
+from course_lib.grading.forked import ForkedKernel
+from course_lib.grading.kernel import Kernel, KernelLost
+from course_lib.grading.question import Trials, question
+
+ANSWER = SimpleNamespace(name="answer", probe="call", gradients=False)
+TRIALS = Trials([{"x": 1}])
+SCRATCH = Path(tempfile.gettempdir())
+WALLS = ["", "namespaces", "namespaces,Landlock"]  # layers left out
+
+
+@pytest.fixture(scope="module", autouse=True)
+def secret():
+    """In the grader's environment before the warm process starts."""
+    lanes.lanes.end()
+    os.environ["SECRET_TOKEN"] = "hush"
+    yield
+    del os.environ["SECRET_TOKEN"]
+
+
+@pytest.fixture(autouse=True)
+def all_walls(request):
+    """Every layer, unless a test asks for less."""
+    if "walls" not in request.fixturenames:
+        lanes.lanes.start(without=())
+
+
+@pytest.fixture(params=WALLS, ids=lambda without: f"without {without or 'nothing'}", scope="module")
+def walls(request):
+    lanes.lanes.start(without=[name for name in request.param.split(",") if name])
+    return request.param
+
+
+@pytest.fixture
+def kernel():
+    made = ForkedKernel()
+    yield made
+    made.stop()
+
+
+def run(kernel, source, timeout=20):
+    """Run a cell; its error as text, or None."""
+    error = kernel.run(source, timeout).error
+    return None if error is None else ": ".join(error)
+
+
+def lost(kernel, source, timeout=20):
+    with pytest.raises(KernelLost) as caught:
+        kernel.run(source, timeout)
+    return caught.value
+
+
+# ---------------------------------------------------------------- a shell like a notebook's
+
+CELLS = {
+    "await": "import asyncio\nawait asyncio.sleep(0)",
+    "async def": "async def f():\n    return 1\nassert await f() == 1",
+    "magic": "%time x = 1\n%matplotlib agg",
+    "cell magic": "%%capture out\nprint(1)",
+    "shell": "!echo hello > there\nassert open('there').read()",
+    "display": "from IPython.display import display, HTML\ndisplay(1, HTML('x'))",
+    "shell object": "get_ipython().run_line_magic('who', '')\nprint(get_ipython().user_ns['__name__'])",
+    "last value": "torch = 3\ntorch",
+    "print": "print('x' * 1000)",
+    "exit": "exit",
+    "progress bar": "from tqdm.auto import tqdm\nfor _ in tqdm(range(3)): pass",
+    "figure": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('figure.png')\nplt.show()",
+    "pickle": "import pickle\nclass A: pass\nassert type(pickle.loads(pickle.dumps(A()))) is A",
+    "check": "from course_lib.checks import check\ncheck(print)",
+    "source": "import inspect\ndef f():\n    return 41\nassert '41' in inspect.getsource(f)",
+}
+
+
+@pytest.mark.parametrize("name", CELLS)
+def test_a_cell_runs_as_in_a_notebook(name, kernel):
+    assert run(kernel, CELLS[name]) is None
+
+
+def test_errors_come_with_their_type_and_text(kernel):
+    assert run(kernel, "x = = 1") == "SyntaxError: invalid syntax (cell-1.py, line 1)"
+    assert run(kernel, "def f():\nreturn").startswith("IndentationError: ")
+    assert run(kernel, "raise KeyError('k')") == "KeyError: 'k'"
+    assert run(kernel, "import sys\nsys.exit(3)") == "SystemExit: 3"
+    assert run(kernel, "raise KeyboardInterrupt").startswith("KeyboardInterrupt")
+    assert run(kernel, "input()").startswith("EOFError")
+    assert run(kernel, "class E(Exception):\n    def __str__(self):\n        raise E\nraise E") == "E: "
+
+
+def test_nothing_goes_from_one_kernel_to_the_next():
+    for _ in range(4):  # each lane twice
+        kernel = ForkedKernel()
+        assert run(kernel, "assert 'mine' not in dir() and not __import__('os').listdir('.')") is None
+        assert run(kernel, "assert In == [''] and Out == {} and _ == __ == ''") is None
+        assert run(kernel, "import torch\nmine = torch.tanh = 1\nopen('left', 'w').write('x')") is None
+        kernel.stop()
+
+
+def test_the_process_knows_no_answer_and_no_secret(kernel):
+    loaded = "[m for m in __import__('sys').modules if m.startswith('course_lib')]"
+    told = run(kernel, f"raise Exception(' '.join({loaded}))").split()[1:]
+    allowed = {"course_lib", "course_lib.runtime", "course_lib.checks", "course_lib.checks.observe"}
+    assert {name for name in told if not name.startswith("course_lib.grading")} <= allowed
+    assert not {"course_lib.grading.grade", "course_lib.grading.sitting"} & set(told)
+    assert os.environ["SECRET_TOKEN"] == "hush"
+    assert run(kernel, "import os\ntold = str(os.environ) + open('/proc/self/environ').read()\n"
+                       "assert 'COURSE_STATIC' in told and 'hush' not in told") is None
+
+
+# ---------------------------------------------------------------- what costs a submission its kernel
+
+LOOPS = {
+    "in Python": "while True: pass",
+    "in C": "import re\nre.match('(a|a)*b', 'a' * 60)",
+    "in torch": "import torch\nwhile True: torch.ones(3000, 3000) @ torch.ones(3000, 3000)",
+    "asleep, deaf to signals": "import time, signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\n"
+                               "time.sleep(1000)",
+    "twice": "import os\nos.fork() or os.setsid()\nwhile True: pass",
+    "stopped": "import os\nos.kill(os.getpid(), 19)",
+}
+
+
+def test_a_loop_that_never_ends_is_stopped(walls):
+    for source in LOOPS.values():
+        kernel, begun = ForkedKernel(), time.monotonic()
+        assert lost(kernel, source, 0.3).status == "timeout", source
+        kernel.stop()
+        assert time.monotonic() - begun < 5
+
+
+ENDINGS = {
+    "import os\nos._exit(0)": "ended the Python process", "import ctypes\nctypes.string_at(0)": "ended",
+    "import os\nos.abort()": "ended", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)": "ended",
+    "import os\nos.closerange(3, 100)": "ended",
+    "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 1))\nwhile True: pass": "ended",
+}
+
+
+@pytest.mark.parametrize("source", ENDINGS)
+def test_an_end_of_the_process_is_told(source, kernel):
+    gone = lost(kernel, source)
+    assert gone.status == "error" and ENDINGS[source] in str(gone)
+
+
+BLOCKS = """
+import os, time
+for _ in range(3):
+    if not os.fork():
+        x = b"x" * 10**9
+        break
+time.sleep(60)
+"""
+FORKS = """
+import os, time
+try:
+    while True: os.fork()
+except OSError:
+    time.sleep(60)
+"""
+THREADS = """
+import threading, time
+count = 0
+try:
+    while count < 5000:
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        count += 1
+except (RuntimeError, MemoryError):
+    raise Exception(count)
+"""
+FILES = """
+import time
+for number in range(100):
+    with open(str(number), "wb", 0) as file:
+        file.write(b"x" * 10**7)
+time.sleep(5)
+"""
+DELETED = """
+import os, time
+files = []
+for number in range(100):
+    files.append(open("x", "wb", 0))
+    files[-1].write(b"x" * 10**7)
+    os.unlink("x")
+time.sleep(5)
+"""
+FLOOD = """
+import os, sys
+for _ in range(300):
+    print("x" * 10**6)
+    sys.stderr.write("x" * 10**5)
+    os.write(1, b"x" * 10**5)
+    os.write(2, b"x" * 10**5)
+"""
+
+
+def test_memory_is_limited(walls, kernel):
+    assert run(kernel, "x = bytearray(10**10)").startswith("MemoryError")
+    assert "memory" in run(kernel, "import torch\nx = torch.ones(10**10)")
+    assert "memory" in str(lost(kernel, BLOCKS, 30))  # shared out among processes
+
+
+def test_processes_are_limited(walls, kernel):
+    before = len(psutil.pids())
+    with pytest.raises(KernelLost):
+        kernel.run(FORKS, 1)
+    assert len(psutil.pids()) < before + 200
+    kernel.stop()
+    wait_for(lambda: len(psutil.pids()) < before + 40, 10)
+
+
+def test_threads_are_limited(walls, kernel):
+    assert int(run(kernel, THREADS).split()[-1]) < 600
+
+
+@pytest.mark.parametrize("source", [FILES, DELETED], ids=["files", "deleted"])
+def test_disk_is_limited(source, walls, kernel):
+    assert run(kernel, "open('big', 'wb').write(b'x' * 10**8)").startswith("OSError")
+    try:
+        assert "No space left" in run(kernel, source)  # in a file system of its own
+    except KernelLost as stopped:
+        assert "disk" in str(stopped)
+
+
+def test_a_flood_of_output_goes_nowhere(walls, kernel):
+    before = memory()
+    assert run(kernel, FLOOD) is None
+    assert memory() < before + 20e6
+
+
+def memory():
+    return psutil.Process().memory_info().rss
+
+
+SLEEPERS = """
+import subprocess
+for _ in range(3):
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+"""
+DAEMON = """
+import os, signal, time
+if not os.fork():
+    os.setsid()
+    if os.fork():
+        os._exit(0)
+    for number in set(range(1, 32)) - {signal.SIGKILL, signal.SIGSTOP}:
+        signal.signal(number, signal.SIG_IGN)
+    time.sleep(1000)
+"""
+DEEP = """
+import os
+for _ in range(1500):
+    os.mkdir("d")
+    os.chdir("d")
+os.mkdir("closed", 0)
+"""
+
+
+def name_of(process):
+    try:
+        return process.name()
+    except psutil.NoSuchProcess:
+        return None
+
+
+def test_nothing_outlives_a_submission(walls):
+    """Not a process that left its group and session, not a folder nested beyond all measure."""
+    kernel = ForkedKernel()
+    for source in (SLEEPERS, DAEMON, DEEP):
+        assert run(kernel, source) is None
+    family = psutil.Process(lanes.lanes.warm.process.pid).children(recursive=True)
+    sleepers = [one for one in family if name_of(one) == "sleep"]
+    assert len(sleepers) == 3
+    folders = [path for path in SCRATCH.glob("course-scratch-*") if (path / "work/d").exists()]
+    assert bool(folders) == ("namespaces" not in kernel.sandbox)
+    kernel.stop()
+    wait_for(lambda: not any(map(alive, sleepers)), 10)
+    wait_for(lambda: not any(alive(one) and one.ppid() == 1 for one in family), 10)
+    wait_for(lambda: not any((path / "work/d").exists() for path in folders), 10)
+
+
+# ---------------------------------------------------------------- what it says is hostile
+
+LINE = """
+import gc, os, socket, struct, threading, time
+def line():
+    for number in range(3, 64):
+        try:
+            if os.readlink(f"/proc/self/fd/{number}").startswith("socket:"): return number
+        except OSError:
+            pass
+    return next(number for number in range(3, 64) if ok(number))
+def ok(number):
+    try:
+        os.fstat(number)
+        return True
+    except OSError:
+        return False
+def frame(data): return struct.pack(">I", len(data)) + data
+"""
+FORGERIES = {
+    "junk": "os.write(line(), b'x' * 100)", "nothing": "os.write(line(), frame(b''))",
+    "an early answer": "os.write(line(), frame(b'0' * 16 + b'null'))",
+    "a length beyond all": "os.write(line(), struct.pack('>I', 2**32 - 1) + b'x' * 1000)",
+    "half a message": "os.write(line(), struct.pack('>I', 1000) + b'x')\ntime.sleep(60)",
+    "a trickle": "os.write(line(), struct.pack('>I', 10**6))\n"
+                 "while True: os.write(line(), b'x'); time.sleep(0.01)",
+    "a flood": "while True: os.write(line(), b'x' * 10**6)",
+    "brackets": "os.write(line(), frame(b'0' * 16 + b'[' * 10**6))",
+    "the end": "socket.socket(fileno=line()).shutdown(socket.SHUT_RDWR)",
+    "descriptors": "socket.socket(fileno=line()).sendmsg([b'x'], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, "
+                   "struct.pack('i', 0))])",
+    "a thief": "def steal():\n    while True: os.read(line(), 100)\n"
+               "threading.Thread(target=steal, daemon=True).start()\ntime.sleep(60)",
+}
+
+
+@pytest.mark.parametrize("name", FORGERIES)
+def test_a_forged_message_costs_the_kernel_and_nothing_else(name):
+    before, kernel = memory(), ForkedKernel()
+    assert run(kernel, LINE) is None
+    begun = time.monotonic()
+    gone = lost(kernel, FORGERIES[name], 1)
+    assert gone.status in ("timeout", "error") and time.monotonic() - begun < 4
+    kernel.stop()
+    following = ForkedKernel()
+    assert run(following, "1") is None
+    following.stop()
+    assert memory() < before + 60e6
+
+
+def test_observations_that_are_forged_are_malformed(kernel):
+    source = "import json\nfrom course_lib.grading import inside\ninside.observed = lambda *a: TEXT\n" \
+             "import course_lib.grading.shell as shell\nshell.inside = inside"
+    for text in ("'{}'", "'['", "'[1]'", "'[' + '[],' * 10**6 + '[]]'", "'9' * 10**6", "'{\"a\":' * 10**5"):
+        assert run(kernel, source.replace("TEXT", text)) is None
+        before = memory()
+        with pytest.raises(wire.Malformed):
+            kernel.observe(ANSWER, TRIALS, 10)
+        assert memory() < before + 100e6
+    for text in ("'x' * 10**8", "1 / 0", "open('nothing')", "exec('raise KeyboardInterrupt')"):
+        assert run(kernel, f"inside.observed = lambda *a: {text}") is None
+        with pytest.raises(wire.Malformed):
+            kernel.observe(ANSWER, TRIALS, 10)
+
+
+def test_observations_are_those_of_the_answer(kernel):
+    assert kernel.observe(ANSWER, TRIALS, 10) is None
+    run(kernel, "def answer(x):\n    print('loud')\n    return x + 1")
+    seen, = kernel.observe(ANSWER, TRIALS, 10)
+    assert (seen["output"], seen["error"]) == (encode(2), None)
+
+
+# ---------------------------------------------------------------- the warm process
+
+@pytest.mark.parametrize("all_of_it", [False, True], ids=["itself", "all of it"])
+def test_what_is_ended_from_outside_begins_anew(all_of_it, tmp_path):
+    """The warm process is killed amid a submission; its student notices nothing."""
+    slow = "import time\ntime.sleep(1.5)\n" + exercise_source("rnn_step")
+    path = hand_in(tmp_path, "ann", notebook({"rnn_step": slow}))
+    ForkedKernel().stop()
+    first = psutil.Process(lanes.lanes.warm.process.pid)
+    family = [first, *first.children(recursive=True) * all_of_it]
+    threading.Timer(1, lambda: [one.kill() for one in family if alive(one)]).start()
+    result = grade.grade_notebook(path, STEM, grade.Settings(1))
+    assert earned(result) == POINTS and not alive(first)
+    for _ in range(3):
+        ForkedKernel().stop()
+
+
+def exercise_source(name):
+    return next(cell.source for cell in SOLUTION.cells if exercise.grade_id(cell) == name)
+
+
+GRADER = """
+import json, os, sys, time
+from course_lib.grading import frames
+from course_lib.grading.lanes import lanes
+taken = lanes.take()
+frames.send(taken.line, json.dumps(["0" * 16, "run", "import os\\nos.fork()\\nwhile True: pass"]).encode())
+time.sleep(0.5)
+print(lanes.warm.process.pid, flush=True)
+END
+"""
+
+
+@pytest.mark.parametrize("end", ["time.sleep(1000)", "sys.exit()"])
+def test_nothing_outlives_the_grader(end):
+    grader = subprocess.Popen([sys.executable, "-c", GRADER.replace("END", end)], stdout=subprocess.PIPE,
+                              text=True, env={**os.environ, "PYTHONPATH": str(exercise.ROOT)})
+    warm = psutil.Process(int(grader.stdout.readline()))
+    family = [warm, *warm.children(recursive=True)]
+    assert len(family) >= 6  # two lanes, what they started, and the copy that one forked
+    if end.startswith("time"):
+        grader.kill()
+    grader.wait()
+    wait_for(lambda: not any(map(alive, family)), 10)
+
+
+def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
+    path = hand_in(tmp_path, "ann", notebook({"rnn_step": NO_TANH}))
+    source = "import sys\nfrom course_lib.grading import grade\n" \
+             "result = grade.grade_notebook(sys.argv[1], sys.argv[2], grade.Settings(1))\n" \
+             "print(result['score'], result['sandbox'])"
+    done = subprocess.run([sys.executable, "-c", source, path, STEM], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": str(exercise.ROOT)},
+                          preexec_fn=ordinary if BY_ROOT else None)
+    assert done.stdout == f"{FULL - 1} {expected()}\n", done.stderr
+
+
+def test_where_nothing_can_be_forked_jupyter_grades(tmp_path, monkeypatch):
+    monkeypatch.setattr(lanes, "lanes", lanes.Lanes())
+    monkeypatch.setattr("course_lib.grading.forked.lanes", lanes.lanes)
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    monkeypatch.setattr("course_lib.grading.kernel.Kernel", lambda: "Jupyter's")
+    assert lanes.kernel() == lanes.kernel() == "Jupyter's" and lanes.lanes.worked is False
+
+
+def test_a_sandbox_that_was_there_is_not_given_up(monkeypatch):
+    fresh = lanes.Lanes()
+    fresh.take()
+    fresh.end()
+    monkeypatch.setattr(lanes, "Warm", functools.partial(dead, lanes.Warm))
+    with pytest.raises(lanes.GradingError):
+        fresh.take()
+
+
+def dead(make, *arguments, **settings):
+    warm = make(*arguments, **settings)
+    warm.process.kill()
+    return warm
+
+
+# ---------------------------------------------------------------- verdicts
+
+@pytest.mark.parametrize("walls", ["namespaces,Landlock"], indirect=True)
+def test_both_kinds_of_kernel_reach_the_same_verdicts(walls):
+    """For the reference and every named mistake of lesson 01, without the layers that hide them."""
+    kernels = [ForkedKernel(), Kernel()]
+    for kernel in kernels:
+        assert run(kernel, f"from course_lib.checks import items\nITEMS = items({STEM!r})") is None
+    for item in ITEMS.values():
+        asked = question(item, 7)
+        for name in ("reference", *item.mistakes):
+            answer = "reference" if name == "reference" else f"mistakes[{name!r}].answer"
+            told = []
+            for kernel in kernels:
+                assert run(kernel, f"{item.name} = ITEMS[{item.name!r}].{answer}") is None
+                told.append(judge(item, asked.trials, kernel.observe(item, asked.trials, 20), asked.observe))
+            assert told[0] == told[1] and (told[0].passed or told[0].mistake) == (name == "reference" or name)
+    for kernel in kernels:
+        kernel.stop()
+
+
+@pytest.mark.parametrize("student", ["clumsy", "three"])
+def test_both_kinds_of_kernel_say_the_same_of_cells_that_fail(student, tmp_path):
+    path = hand_in(tmp_path, student, CLASS[student]())
+    forked = grade.grade_notebook(path, STEM, grade.Settings(7))
+    jupyter = grade.grade_notebook(path, STEM, grade.Settings(7, kernel="course_lib.grading.kernel:Kernel"))
+    assert forked["items"] == jupyter["items"]
+    assert "limits" in forked["sandbox"] and "none" in jupyter["sandbox"]
+
+
+HOSTILE = {  # each in place of rnn_step: what it is called then
+    "while True: pass": "timeout",
+    "import os\nos._exit(0)": "error",
+    "import ctypes\nctypes.string_at(0)": "error",
+    "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass": None,
+    "def rnn_step(*a):\n    import os\n    os.kill(os.getppid(), 9)\n    os._exit(0)": "error",
+    "def rnn_step(*a):\n    return bytearray(10**10)": "error",
+    "def rnn_step(*a):\n    import re\n    return re.match('(a|a)*b', 'a' * 60)": "timeout",
+}
+
+
+@pytest.mark.parametrize("source", HOSTILE)
+def test_harm_costs_one_item(source, tmp_path):
+    path = hand_in(tmp_path, "ann", notebook({"rnn_step": source}))
+    result = grade.grade_notebook(path, STEM, grade.Settings(1, timeout=1.5))
+    assert earned(result) == {**POINTS, "rnn_step": 0}
+    assert HOSTILE[source] in (None, result["items"][0]["status"])
+
+
+def test_the_grader_does_not_grow(tmp_path):
+    path = hand_in(tmp_path, "ann", notebook({"rnn_step": NO_TANH}))
+    for _ in range(5):
+        grade.grade_notebook(path, STEM, grade.Settings(1))
+    before, descriptors = memory(), psutil.Process().num_fds()
+    for _ in range(25):
+        assert grade.grade_notebook(path, STEM, grade.Settings(1))["score"] == FULL - 1
+    assert memory() < before + 8e6 and psutil.Process().num_fds() <= descriptors + 2
+
+
+def test_workers_share_the_warm_process(tmp_path):
+    for student in ("ann", "bob", "cara"):
+        hand_in(tmp_path / "in", student, notebook())
+    private = tmp_path / "in", tmp_path / "out"
+    lanes.prepare(private=private)
+    warm = lanes.lanes.warm.process.pid
+    results, now = classroom.grade_class(tmp_path / "in", tmp_path / "out", seed=1, workers=2)
+    assert now == 3 and [one["score"] for one in results["submissions"]] == [FULL] * 3
+    assert results["sandbox"] == ForkedKernel().sandbox and lanes.lanes.warm.process.pid == warm
+    assert lanes.lanes.settings["private"] == private
