@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 MARKS = {"passed": ("✓", "green"), "missing": ("○", "dim")}  # any other status: a cross
+INTERRUPTED = 130  # the exit status after Ctrl-C
 STATES = {"not_there": "not there", "untouched": "not begun", "begun": "begun", "done": "done",
           "unreadable": "unreadable", "failed": "not graded"}
 
@@ -212,6 +213,30 @@ def _text(text, style=""):
     return Text(text, style=style)
 
 
+@app.command(epilog=example("course release students/", "make -C students lab"))
+def release(folder: Annotated[Path, typer.Argument(help="A new or an empty folder.", show_default=False)]):
+    """What students get: the lessons, the exercises and course_lib, without the solutions."""
+    from .exports.release import release
+    print(release(folder))
+
+
+@app.command(epilog=example("course export nbgrader nbgrader/", "course export gradescope 01.zip 01",
+                            "course export canvas points.csv --grades grades/",
+                            "course export github students/"))
+def export(target: Annotated[str, typer.Argument(help="nbgrader, gradescope, canvas, moodle or github.",
+                                                 show_default=False)],
+           out: Annotated[Path, typer.Argument(help="What to write: a folder (nbgrader, github), a zip "
+                                                    "(gradescope), a CSV (canvas, moodle).",
+                                               show_default=False)],
+           key: Annotated[str | None, typer.Argument(help="One exercise only (gradescope, canvas, moodle).",
+                                                     show_default=False)] = None,
+           grades: Annotated[Path | None, typer.Option(help="A folder that course grade wrote (canvas, "
+                                                            "moodle).", show_default=False)] = None):
+    """The course, or its grades, for nbgrader, Gradescope, Canvas, Moodle or GitHub (docs/teaching.md)."""
+    from . import exports
+    print(exports.export(target, out, key, grades))
+
+
 def main():
     """Entry point.  Every error is one line and exit status 2."""
     for stream in (sys.stdout, sys.stderr):
@@ -220,12 +245,14 @@ def main():
     from .grading import GradingError
     try:
         status = app(prog_name="course", standalone_mode=False)
+        if status == INTERRUPTED:
+            raise KeyboardInterrupt
         sys.exit(status if isinstance(status, int) else 0)
     except BrokenPipeError:  # whoever reads has had enough
         sys.stderr.close()
         sys.exit(0)
     except KeyboardInterrupt:
-        _fail("stopped; the same command goes on where it was", 130)
+        _fail("stopped; the same command goes on where it was", INTERRUPTED)
     except (GradingError, ValueError) as problem:  # a NotebookError is a ValueError
         _fail(problem)
     except OSError as problem:

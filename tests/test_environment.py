@@ -59,14 +59,16 @@ def test_conda_installs_this_project_with_the_constraints():
 
 def needed():
     """The names of course-lib's requirements, and of theirs, that hold on this machine."""
-    names, todo = set(), [(Requirement("course-lib[test]"), {"test"})]
+    names, seen, todo = set(), set(), [(Requirement("course-lib[test]"), {"test"})]
     while todo:
         requirement, extras = todo.pop()
         for line in metadata.requires(requirement.name) or []:
             new = Requirement(line)
             holds = new.marker is None or any(new.marker.evaluate({"extra": e}) for e in extras | {""})
-            if holds and (name := installed.normal(new.name)) not in names:
-                names.add(name)
+            wanted = (installed.normal(new.name), frozenset(new.extras))    # once with extras, once without
+            if holds and wanted not in seen:
+                seen.add(wanted)
+                names.add(wanted[0])
                 todo.append((new, new.extras))
     return {name for name in names if not re.match("nvidia-|cuda-|triton|appnope|pywinpty", name)}
 

@@ -1,0 +1,26 @@
+"""`course export nbgrader DIR`: a course folder for nbgrader, with the solutions as its source.
+
+nbgrader runs whatever a student hands in, whole, as the user who grades; our grader takes the answers
+alone and compares outside.  The check cells are the same.
+"""
+
+from .. import exercise
+from . import ExportError, new_folder, stems, template
+
+
+def write(out, target, only, grades):
+    """Write DIR/source/NN_name/NN_name.ipynb and DIR/nbgrader_config.py into a new or empty folder."""
+    lacking = [stem for stem in stems() if not (exercise.ROOT / "solutions" / f"{stem}.ipynb").exists()]
+    if lacking:
+        raise ExportError("nbgrader makes its assignments from the solutions, and this copy of the course "
+                          f"lacks those of {', '.join(lacking)}")
+    with new_folder(out) as folder:
+        config = template("nbgrader_config.py.j2").render(stub=repr(exercise.STUB))
+        (folder / "nbgrader_config.py").write_text(config, encoding="utf-8")
+        for stem in stems():
+            notebook = exercise.read(exercise.ROOT / "solutions" / f"{stem}.ipynb")
+            source = folder / "source" / stem / f"{stem}.ipynb"
+            source.parent.mkdir(parents=True)
+            source.write_text(exercise.text(notebook), encoding="utf-8", newline="\n")
+    return (f"{out}: {len(stems())} assignments. In that folder: nbgrader generate_assignment {stems()[0]}, "
+            "then nbgrader autograde and generate_feedback")
