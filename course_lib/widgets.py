@@ -17,8 +17,8 @@ def explore(draw, **ranges):
 
     draw: a function of the named values that returns a figure (course_lib.plots); its arguments'
     default values are where the sliders start.  ranges: for each argument (low, high, step) for a
-    slider, or a list of options for a menu.  A drawing that fails shows its error under the sliders,
-    which stay alive.
+    slider, a list of options for a menu, or str for a line to type in (Enter draws).  A drawing that
+    fails shows its error under the sliders, which stay alive.
     """
     start = {name: inspect.signature(draw).parameters[name].default for name in ranges}
     missing = [name for name, value in start.items() if value is inspect.Parameter.empty]
@@ -49,6 +49,9 @@ def _control(name, values, start):
     style = {"description_width": "initial"}
     if isinstance(values, list):
         return ipywidgets.Dropdown(options=values, value=start, description=name, style=style)
+    if values is str:
+        return ipywidgets.Text(value=start, description=name, style=style, continuous_update=False,
+                               layout=ipywidgets.Layout(width="600px"))
     low, high, step = values
     whole = all(isinstance(value, int) for value in (*values, start))
     slider = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider

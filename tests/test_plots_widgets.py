@@ -149,6 +149,21 @@ def test_a_drawing_that_fails_says_so_and_stays_alive(live):
     assert error.value == "" and image.value == draw_line(4)._repr_png_()
 
 
+def test_a_line_to_type_in_draws_and_shows_what_is_wrong(live):
+    def draw(word="cat"):
+        if word == "drogon":
+            raise ValueError("near it: dog")
+        return plots.lines([0, 1], {"a": [0, 1]}, word, "x", "y")
+
+    line, image, error = widgets.explore(draw, word=str).children
+    first = image.value
+    assert line.value == "cat" and first and not line.continuous_update
+    line.value = "drogon"
+    assert "near it: dog" in error.value
+    line.value = "dog"
+    assert image.value != first and error.value == ""
+
+
 @pytest.mark.parametrize("switch", ["0", "1"])
 def test_explore_asks_for_a_default_value(monkeypatch, switch):
     monkeypatch.setenv("COURSE_STATIC", switch)

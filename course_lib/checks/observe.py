@@ -76,7 +76,34 @@ def call(answer, inputs):
     return answer(*inputs.values())
 
 
-PROBES = {"call": call}  # how an answer is put to use; a lesson whose answers are classes adds its own
+class _Endless(Exception):
+    """A decoder that goes on for ever is stopped with this."""
+
+
+def decode_with(answer, inputs):
+    """A decoder is given a model: step(token, state) looks its logits up in inputs["table"].
+
+    table (steps, vocab, vocab): the logits (vocab,) at each step after each token.  The state is the number
+    of the step; the other inputs follow it in order.  The result is "endless" where nothing ends the decoder.
+    """
+    table, *others = inputs.values()
+    calls = 0
+
+    def step(token, state):
+        nonlocal calls
+        calls += 1
+        if calls > 50 * len(table):
+            raise _Endless
+        return table[state % len(table), int(token)].clone(), state + 1
+
+    try:
+        return answer(step, 0, *others)
+    except _Endless:
+        return "endless"
+
+
+# How an answer is put to use; a lesson whose answers are no plain functions of data adds its own.
+PROBES = {"call": call, "decode": decode_with}
 
 
 class _Calls(TorchFunctionMode):

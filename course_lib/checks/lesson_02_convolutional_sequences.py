@@ -1,0 +1,408 @@
+"""Exercise 02: the causal convolution, how far it sees, its gate, and the length of a path."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+
+from ..models import convolution
+from .spec import Item, normal
+
+IN_CODE, IN_GATE = "From formula to code", "A gate without time"
+IN_FIELD, IN_PATH = "Look inside: the receptive field", "The length of the path"
+
+
+# ---------------------------------------------------------------- causal_conv1d
+
+def _convolution_inputs(generator):
+    # (k - 1) * dilation is even throughout, so that "half of the padding on each side" means one thing
+    def draw(B, n, d_in, d_out, k, dilation=None, dtype=torch.float32):
+        given = {"X": normal(generator, B, n, d_in, dtype=dtype),
+                 "W": normal(generator, k, d_in, d_out, scale=0.5, dtype=dtype),
+                 "b": normal(generator, d_out, dtype=dtype)}
+        return given if dilation is None else {**given, "dilation": dilation}
+    return [draw(2, 7, 3, 4, k=3, dilation=2), draw(1, 5, 2, 3, k=3, dtype=torch.float64),
+            draw(3, 3, 3, 3, k=3, dilation=1), draw(2, 9, 4, 2, k=2, dilation=4), draw(3, 2, 4, 3, k=3, dilation=2),
+            draw(1, 8, 2, 5, k=5, dilation=1)]
+
+
+causal_conv1d = Item("causal_conv1d", 3, _convolution_inputs, convolution.causal_conv1d, ("Y (B, n, d_out)",), IN_CODE,
+                     free=("conv1d", "conv2d", "conv3d", "convolution", "conv_tbc", "conv_transpose1d",
+                           "conv_transpose2d", "conv_transpose3d"))
+
+
+def _convolve(X, W, b, dilation=1, left=None, right=0, pad=F.pad):
+    """Y[t] = b + sum_j padded[t + j dilation] W[j], for the n positions that the padding gives."""
+    reach = (len(W) - 1) * dilation
+    padded = pad(X, (0, 0, reach if left is None else left, right))
+    n = X.size(1)
+    return b + sum(padded[:, j * dilation:j * dilation + n] @ W[j] for j in range(len(W)))
+
+
+@causal_conv1d.mistake("it sees the future: half of the padding stands on the right; a causal convolution has all "
+                       "(k - 1) * dilation zeros on the left.")
+def sees_the_future(X, W, b, dilation=1):
+    half = (len(W) - 1) * dilation // 2
+    return _convolve(X, W, b, dilation, left=half, right=half)
+
+
+@causal_conv1d.mistake("it sees only the future: the zeros stand on the right; put all of them on the left.")
+def pads_on_the_right(X, W, b, dilation=1):
+    return _convolve(X, W, b, dilation, left=0, right=(len(W) - 1) * dilation)
+
+
+@causal_conv1d.mistake("it looks to the right: t + ... stands where t - ... belongs, so that W[0] meets the farthest "
+                       "FUTURE word.")
+def looks_to_the_right(X, W, b, dilation=1):
+    return _convolve(X.flip(1), W, b, dilation).flip(1)
+
+
+@causal_conv1d.mistake("the dilation is ignored: neighbouring weights meet words that are `dilation` apart, not 1.")
+def dilation_ignored(X, W, b, dilation=1):
+    return _convolve(X, W, b, 1)
+
+
+@causal_conv1d.mistake("the dilation is one too large: 1 means no gap, 2 means every second word.")
+def dilation_counts_the_gap(X, W, b, dilation=1):
+    return _convolve(X, W, b, dilation + 1)
+
+
+@causal_conv1d.mistake("the dilation is used as a stride: every position has an output, the gaps lie between the inputs.")
+def dilation_as_stride(X, W, b, dilation=1):
+    return _convolve(X, W, b, 1)[:, ::dilation]
+
+
+@causal_conv1d.mistake("the kernel is flipped: W[k - 1] meets the present word and W[0] the farthest.")
+def kernel_flipped(X, W, b, dilation=1):
+    return _convolve(X, W.flip(0), b, dilation)
+
+
+@causal_conv1d.mistake("the present word is left out: everything comes one position late; Y[t] depends on X[t] too.")
+def present_left_out(X, W, b, dilation=1):
+    return _convolve(F.pad(X, (0, 0, 1, 0))[:, :-1], W, b, dilation)
+
+
+@causal_conv1d.mistake("only the present word is used: the other k - 1 weights meet the words before it.")
+def only_the_present(X, W, b, dilation=1):
+    return X @ W[-1] + b
+
+
+@causal_conv1d.mistake("the padding is missing, so the output is shorter than the input: zeros stand for the words "
+                       "before the start.")
+def no_padding(X, W, b, dilation=1):
+    reach = (len(W) - 1) * dilation
+    return torch.stack([b + sum(X[:, t - reach + j * dilation] @ W[j] for j in range(len(W)))
+                        for t in range(reach, X.size(1))], dim=1)
+
+
+@causal_conv1d.mistake("positions with too few words before them have no output: use the words there are, with zeros "
+                       "for the missing ones.")
+def waits_for_a_full_window(X, W, b, dilation=1):
+    Y = _convolve(X, W, b, dilation)
+    missing = torch.arange(X.size(1)) < (len(W) - 1) * dilation
+    return Y.masked_fill(missing[:, None], 0.0)
+
+
+@causal_conv1d.mistake("the sequence is taken as a circle: the words before the start are zeros, not the words from "
+                       "the end (torch.roll brings those).")
+def wraps_around(X, W, b, dilation=1):
+    k = len(W)
+    return b + sum(X.roll((k - 1 - j) * dilation, dims=1) @ W[j] for j in range(k))
+
+
+@causal_conv1d.mistake("the padding repeats the first word; before the start there are zeros.")
+def repeats_the_first_word(X, W, b, dilation=1):
+    first = X[:, :1].expand(-1, (len(W) - 1) * dilation, -1)
+    return _convolve(torch.cat([first, X], dim=1), W, b, dilation, left=0)[:, :X.size(1)]
+
+
+@causal_conv1d.mistake("the bias b is left out.")
+def bias_left_out(X, W, b, dilation=1):
+    return _convolve(X, W, torch.zeros_like(b), dilation)
+
+
+@causal_conv1d.mistake("the bias is added once for each of the k weights; add it once.")
+def bias_for_every_weight(X, W, b, dilation=1):
+    return _convolve(X, W, len(W) * b, dilation)
+
+
+@causal_conv1d.mistake("this is the mean over the k weights; the formula has a sum.")
+def mean_for_sum(X, W, b, dilation=1):
+    return _convolve(X, W / len(W), b, dilation)
+
+
+@causal_conv1d.mistake("each W[j] is transposed: a word is a row and stands on the left, X[:, t] @ W[j].")
+def W_transposed(X, W, b, dilation=1):
+    return _convolve(X, W.transpose(1, 2), b, dilation)
+
+
+@causal_conv1d.mistake("it runs along the batch: X is (B, n, d_in), so time is axis 1.")
+def along_the_batch(X, W, b, dilation=1):
+    return _convolve(X.transpose(0, 1), W, b, dilation).transpose(0, 1)
+
+
+# ---------------------------------------------------------------- receptive_field
+
+def _field_inputs(generator):
+    return [{"kernel_size": k, "dilations": dilations} for k, dilations in
+            [(3, [1, 2, 4]), (2, [1, 2, 4, 8]), (3, [1, 1, 1, 1, 1]), (5, [2]), (4, [3, 1, 2]), (1, [1, 2])]]
+
+
+receptive_field = Item("receptive_field", 1, _field_inputs, convolution.receptive_field, ("the field",), IN_FIELD,
+                       gradients=False)
+
+
+@receptive_field.mistake("one too few: the present word counts too, 1 + ...")
+def present_not_counted(kernel_size, dilations):
+    return (kernel_size - 1) * sum(dilations)
+
+
+@receptive_field.mistake("the dilations are ignored: a layer with dilation 4 adds 4 (k - 1) words, not k - 1.")
+def ignores_dilation(kernel_size, dilations):
+    return 1 + (kernel_size - 1) * len(dilations)
+
+
+@receptive_field.mistake("the layers' fields are multiplied; each layer ADDS (k - 1) * dilation words.")
+def multiplies(kernel_size, dilations):
+    return math.prod(1 + (kernel_size - 1) * dilation for dilation in dilations)
+
+
+@receptive_field.mistake("k to the number of layers is the field only if the dilations are 1, k, k^2, ...; use the ones given.")
+def power_of_k(kernel_size, dilations):
+    return kernel_size ** len(dilations)
+
+
+@receptive_field.mistake("2 to the number of layers is the field only if k = 2 and the dilations double; use the ones given.")
+def power_of_two(kernel_size, dilations):
+    return 2 ** len(dilations)
+
+
+@receptive_field.mistake("k stands where k - 1 belongs: one of the k weights meets the position itself and adds nothing.")
+def k_for_k_minus_1(kernel_size, dilations):
+    return 1 + kernel_size * sum(dilations)
+
+
+@receptive_field.mistake("this is k times the sum of the dilations: it must be k - 1 times that sum, and 1 for the present.")
+def k_times_the_sum(kernel_size, dilations):
+    return kernel_size * sum(dilations)
+
+
+@receptive_field.mistake("the present word is counted in every layer; count it once: 1 + the words that each layer adds.")
+def fields_added(kernel_size, dilations):
+    return sum(1 + (kernel_size - 1) * dilation for dilation in dilations)
+
+
+@receptive_field.mistake("it starts from k instead of 1, so one layer is counted twice.")
+def starts_from_k(kernel_size, dilations):
+    return kernel_size + (kernel_size - 1) * sum(dilations)
+
+
+@receptive_field.mistake("only the last layer is counted; every layer adds its (k - 1) * dilation.")
+def only_the_last_layer(kernel_size, dilations):
+    return 1 + (kernel_size - 1) * dilations[-1]
+
+
+@receptive_field.mistake("both sides are counted; a causal convolution sees the past only.")
+def both_sides(kernel_size, dilations):
+    return 1 + 2 * (kernel_size - 1) * sum(dilations)
+
+
+# ---------------------------------------------------------------- gated_linear_unit
+
+def _gate_inputs(generator):
+    def draw(*shape, dtype=torch.float32):
+        return {"X": normal(generator, *shape, scale=1.5, dtype=dtype)}
+    return [draw(2, 4, 6), draw(1, 4, dtype=torch.float64), draw(4, 4), draw(6), draw(4, 2, 2, 8)]
+
+
+gated_linear_unit = Item("gated_linear_unit", 1, _gate_inputs, convolution.gated_linear_unit, ("the result (..., d)",),
+                         IN_GATE, free=("glu",))
+
+
+def _gated(X, content=lambda a: a, gate=torch.sigmoid, mix=torch.mul, dim=-1):
+    """The two halves of X, each through its function, and mixed."""
+    a, b = X.chunk(2, dim=dim)
+    return mix(content(a), gate(b))
+
+
+@gated_linear_unit.mistake("the halves are swapped: the first is the content a, the second the gate b.")
+def halves_swapped(X):
+    return _gated(X, content=torch.sigmoid, gate=lambda b: b)
+
+
+@gated_linear_unit.mistake("a tanh stands where the sigmoid belongs: a gate lies between 0 and 1.")
+def tanh_for_sigmoid(X):
+    return _gated(X, gate=torch.tanh)
+
+
+@gated_linear_unit.mistake("the content goes through a tanh: that is the LSTM's gate; here a stays as it is.")
+def tanh_of_content(X):
+    return _gated(X, content=torch.tanh)
+
+
+@gated_linear_unit.mistake("both halves go through the sigmoid; only b does, a stays as it is.")
+def gate_on_both(X):
+    return _gated(X, content=torch.sigmoid)
+
+
+@gated_linear_unit.mistake("all of X is gated by itself; cut the last axis in two halves first, one of them is the gate.")
+def gates_itself(X):
+    return X * torch.sigmoid(X)
+
+
+@gated_linear_unit.mistake("a is gated by itself and b is not used: the gate is sigmoid(b).")
+def second_half_unused(X):
+    return _gated(X, gate=lambda b: 1.0) * torch.sigmoid(X[..., :X.size(-1) // 2])
+
+
+@gated_linear_unit.mistake("the sigmoid is missing: this is a * b.")
+def no_sigmoid(X):
+    return _gated(X, gate=lambda b: b)
+
+
+@gated_linear_unit.mistake("a ReLU stands where the sigmoid belongs.")
+def relu_for_sigmoid(X):
+    return _gated(X, gate=torch.relu)
+
+
+@gated_linear_unit.mistake("a softmax stands where the sigmoid belongs: each number has a gate of its own.")
+def softmax_for_sigmoid(X):
+    return _gated(X, gate=lambda b: b.softmax(dim=-1))
+
+
+@gated_linear_unit.mistake("content and gate are added; multiply them.")
+def adds(X):
+    return _gated(X, mix=torch.add)
+
+
+@gated_linear_unit.mistake("the gate works the wrong way round: 1 - sigmoid(b) closes where b is large.")
+def gate_inverted(X):
+    return _gated(X, gate=lambda b: 1 - torch.sigmoid(b))
+
+
+@gated_linear_unit.mistake("only the gate is returned; multiply it by the content a.")
+def only_the_gate(X):
+    return _gated(X, content=torch.ones_like)
+
+
+@gated_linear_unit.mistake("every second number is taken; the halves are X[..., :d] and X[..., d:].")
+def interleaved(X):
+    return X[..., 0::2] * torch.sigmoid(X[..., 1::2])
+
+
+@gated_linear_unit.mistake("the wrong axis is cut: the halves lie along the LAST axis, dim=-1.")
+def cuts_axis_1(X):
+    return _gated(X, dim=1)
+
+
+@gated_linear_unit.mistake("the batch is cut: the halves lie along the last axis, dim=-1 (chunk's own default is 0).")
+def cuts_the_batch(X):
+    return _gated(X, dim=0)
+
+
+# ---------------------------------------------------------------- path_length
+
+def _path_inputs(generator):
+    given = [(10, "recurrent"), (10, "convolution"), (10, "dilated"), (10, "attention"), (28, "dilated"), (20, "dilated"),
+             (12, "convolution", 4), (13, "convolution", 4), (10, "convolution", 4), (2, "convolution"), (2, "dilated"), (17, "dilated", 2),
+             (16, "dilated", 2), (125, "dilated", 5), (100, "recurrent", 5), (50, "attention", 4)]
+    return [dict(zip(("n", "layer", "kernel_size"), trial, strict=False)) for trial in given]
+
+
+path_length = Item("path_length", 2, _path_inputs, convolution.path_length, ("the path length",), IN_PATH,
+                   gradients=False)
+
+
+def _path(n, layer, kernel_size, **other):
+    """path_length with the formula of some layers exchanged: layer=lambda n, k: ..."""
+    return other[layer](n, kernel_size) if layer in other else convolution.path_length(n, layer, kernel_size)
+
+
+def _floor_of_log(n, k):
+    return convolution.path_length(n + 1, "dilated", k) - 1    # whole numbers: the largest L with k^L <= n
+
+
+@path_length.mistake("floor stands where the ceiling belongs: with a layer too few the word is not reached.")
+def floor_for_ceiling(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, convolution=lambda n, k: (n - 1) // (k - 1), dilated=_floor_of_log)
+
+
+@path_length.mistake("'convolution': floor stands where the ceiling belongs; a part of a layer is a whole layer more.")
+def floor_for_convolution(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, convolution=lambda n, k: (n - 1) // (k - 1))
+
+
+@path_length.mistake("'dilated': floor stands where the ceiling belongs; the field k^layers must be at least n.")
+def floor_for_dilated(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, dilated=_floor_of_log)
+
+
+@path_length.mistake("'dilated': this is the natural logarithm; its base must be the kernel size.")
+def natural_logarithm(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, dilated=lambda n, k: math.ceil(math.log(n)))
+
+
+@path_length.mistake("'dilated': the logarithm has base 2; its base must be the kernel size.")
+def base_two(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, dilated=lambda n, k: (n - 1).bit_length())
+
+
+@path_length.mistake("'dilated': the logarithm is taken of n - 1; the field k^layers must hold all n words.")
+def logarithm_of_n_minus_1(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, dilated=lambda n, k: convolution.path_length(n - 1, "dilated", k))
+
+
+@path_length.mistake("'dilated': the logarithm is rounded before the ceiling: math.log(125, 5) is 3.0000000000000004, "
+                     "of which ceil makes 4. Count in whole numbers: multiply by k until n is reached.")
+def ceiling_of_a_rounded_logarithm(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, dilated=lambda n, k: math.ceil(math.log(n, k)))
+
+
+@path_length.mistake("n stands where n - 1 belongs: from position 0 to n - 1 it is n - 1 words, not n.")
+def n_for_n_minus_1(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, recurrent=lambda n, k: n, convolution=lambda n, k: math.ceil(n / (k - 1)))
+
+
+@path_length.mistake("'recurrent': n stands where n - 1 belongs; between n words there are n - 1 steps.")
+def n_for_recurrent(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, recurrent=lambda n, k: n)
+
+
+@path_length.mistake("'convolution': n stands where n - 1 belongs; position n - 1 is n - 1 words from position 0.")
+def n_for_convolution(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / (k - 1)))
+
+
+@path_length.mistake("'convolution': divide by k - 1, not by k: one of the k weights meets the position itself.")
+def divides_by_k(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil((n - 1) / k))
+
+
+@path_length.mistake("'convolution': n / k is the order of growth that the papers give; the exact number is "
+                     "(n - 1) / (k - 1), rounded up.")
+def n_over_k(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / k))
+
+
+@path_length.mistake("'convolution' and 'dilated' are swapped: with gaps the way is the logarithm.")
+def convolution_and_dilated_swapped(n, layer, kernel_size=3):
+    swapped = {"convolution": "dilated", "dilated": "convolution"}
+    return convolution.path_length(n, swapped.get(layer, layer), kernel_size)
+
+
+@path_length.mistake("kernel_size is not used: 3 is only its default.")
+def kernel_size_ignored(n, layer, kernel_size=3):
+    return convolution.path_length(n, layer)
+
+
+@path_length.mistake("'attention': every word meets every word directly, so the path is 1 at any length, not n - 1.")
+def attention_like_recurrent(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, attention=lambda n, k: n - 1)
+
+
+@path_length.mistake("'attention': one layer has to be passed, so the path is 1, not 0.")
+def attention_zero(n, layer, kernel_size=3):
+    return _path(n, layer, kernel_size, attention=lambda n, k: 0)
+
+
+ITEMS = [causal_conv1d, receptive_field, gated_linear_unit, path_length]
