@@ -45,6 +45,16 @@ def command(port):
     return line + (["--allow-root"] if os.geteuid() == 0 else [])
 
 
+def environment():
+    """The variables JupyterLab starts with: it reads course_lib/jupyter too, where nbgrader's menus are off.
+
+    nbgrader is there for the tests of `course export`; a learner has no use for its menus.
+    """
+    own = str(ROOT / "course_lib" / "jupyter")
+    others = os.environ.get("JUPYTER_CONFIG_PATH")
+    return os.environ | {"JUPYTER_CONFIG_PATH": os.pathsep.join([own, others] if others else [own])}
+
+
 def main(argv=None):
     """Become JupyterLab, so that Ctrl-C goes straight to it; exit status 2 where no port is free."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.lab", description=__doc__.split(":")[0])
@@ -58,7 +68,7 @@ def main(argv=None):
     if asked is None and port != FIRST_PORT:
         print(f"Port {FIRST_PORT} is taken (another JupyterLab?): this one is on port {port}.", flush=True)
     os.chdir(ROOT)
-    os.execv(sys.executable, command(port))
+    os.execve(sys.executable, command(port), environment())
 
 
 if __name__ == "__main__":

@@ -40,6 +40,7 @@ def environment(folder):
               "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_CONFIG_DIR": "config",
               "JUPYTER_RUNTIME_DIR": "runtime"}
     return {**kept, "PYTHONPATH": str(folder), "COURSE_ROOT": str(folder), "OMP_NUM_THREADS": "1",
+            "JUPYTER_CONFIG_PATH": str(folder / "course_lib" / "jupyter"),
             **{variable: str(home / place) for variable, place in places.items()}}
 
 

@@ -1,6 +1,7 @@
 """bootstrap.py and lab.py: .venv is made once and mended, and every obstacle is told in a learner's words."""
 
 import ast
+import json
 import os
 import socket
 import subprocess
@@ -152,7 +153,7 @@ def test_an_environment_is_asked_for_this_folders_course(tmp_path, monkeypatch):
 def test_a_taken_port(capsys, monkeypatch, tmp_path):
     started = []
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(os, "execv", lambda program, command: started.append(command))
+    monkeypatch.setattr(os, "execve", lambda program, command, environment: started.append(command))
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         assert lab.main(["--port", str(taken)]) == 2 and started == []
@@ -162,3 +163,10 @@ def test_a_taken_port(capsys, monkeypatch, tmp_path):
     port = int(next(word for word in started[0] if word.startswith("--port=")).removeprefix("--port="))
     assert port > taken and capsys.readouterr().out.count("\n") == 1
     assert ("--allow-root" in started[0]) == (os.geteuid() == 0)
+
+
+def test_nbgraders_menus_stay_out_of_a_learners_sight(monkeypatch):
+    monkeypatch.setenv("JUPYTER_CONFIG_PATH", "/theirs")
+    own, theirs = lab.environment()["JUPYTER_CONFIG_PATH"].split(os.pathsep)
+    disabled = json.loads((Path(own) / "labconfig" / "page_config.json").read_text())["disabledExtensions"]
+    assert disabled == {"@jupyter/nbgrader": True} and theirs == "/theirs"

@@ -68,6 +68,7 @@ def test_a_lesson_runs_its_slider_moves_the_picture_and_its_quiz_answers(page, c
     lab.run_all(page, seconds=420)    # about one minute where the machine has nothing else to do
     lab.screenshot(page, "1-lesson-has-run")
     assert page.locator(f"{lab.PANEL} [data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+    assert page.get_by_text("Nbgrader", exact=True).count() == 0    # menus for teachers
 
     move_the_slider(page, lab.cell(page, "explore(draw_radius"))
     outputs = page.locator(f"{lab.PANEL} .jp-OutputArea-output")
