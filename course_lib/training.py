@@ -1,4 +1,4 @@
-"""The training loop of every lesson, and the clipping it uses."""
+"""The training loop of every lesson, the clipping it uses, and the loss of a batch of sentences."""
 
 import math
 
@@ -17,6 +17,16 @@ def clip_gradient(grads, max_norm):
     norm = math.sqrt(sum(float(grad.pow(2).sum()) for grad in grads))
     scale = min(1.0, max_norm / norm) if norm > 0 else 1.0
     return [grad * scale for grad in grads]
+
+
+def sequence_loss(logits, targets, pad_id):
+    """The mean of -log p(right word) over all real tokens of the batch; padding does not count.
+
+    logits (B, n, vocab), before the softmax  targets (B, n), pad_id where there is none  ->  scalar
+    """
+    log_p = logits.log_softmax(dim=-1)                           # (B, n, vocab)
+    surprise = -log_p.gather(-1, targets[..., None])[..., 0]     # (B, n)
+    return surprise[targets != pad_id].mean()
 
 
 def fit(parameters, loss, steps, lr=1e-2, max_norm=None, rate=None, label="training"):

@@ -20,7 +20,7 @@ def borrowed(source, item):
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     free = {_plain(name) for name in item.free}
-    found = [_course(node) for node in ast.walk(tree)]
+    found = [_course(node) or _library(node, free) for node in ast.walk(tree)]
     found += [_free(node, free) for statement in reached for node in ast.walk(statement)]
     name = next(filter(None, found), None)
     return name and f"{name} holds the answer itself and earns nothing here: write the steps out."
@@ -52,16 +52,25 @@ def _names(statement):
     return bound, used
 
 
+def _modules(node):
+    """The modules that a node imports; `from MODULE import check` imports none."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] != ["check"]:
+        return [node.module or ""]
+    if isinstance(node, ast.Call) and _last(node.func) in ("__import__", "import_module") and node.args:
+        return [str(getattr(node.args[0], "value", ""))]
+    return []
+
+
 def _course(node):
     """The module of course_lib that a node imports, other than tools and `check`, or None."""
-    modules = []
-    if isinstance(node, ast.Import):
-        modules = [alias.name for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and [alias.name for alias in node.names] != ["check"]:
-        modules = [node.module or ""]
-    elif isinstance(node, ast.Call) and _last(node.func) in ("__import__", "import_module") and node.args:
-        modules = [str(getattr(node.args[0], "value", ""))]
-    return next((name for name in modules if name.split(".")[0] == COURSE and name not in TOOLS), None)
+    return next((name for name in _modules(node) if name.split(".")[0] == COURSE and name not in TOOLS), None)
+
+
+def _library(node, free):
+    """The module that a node imports and that is a free call as a whole (sacrebleu), or None."""
+    return next((name for name in _modules(node) if _plain(name.split(".")[0]) in free), None)
 
 
 def _free(node, free):

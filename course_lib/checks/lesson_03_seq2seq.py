@@ -1,0 +1,648 @@
+"""Exercise 03: sentences as batches, teacher forcing and its loss, greedy decoding, BLEU."""
+
+import math
+from collections import Counter
+
+import torch
+
+from .. import decoding, metrics
+from ..data import batches
+from ..training import sequence_loss as right_loss
+from .spec import Item, normal
+
+IN_BATCH, IN_FORCING = "From formula to code", "Teacher forcing"
+IN_GREEDY, IN_BLEU = "Greedy decoding", "How good is a translation?"
+
+
+def _whole(generator, low, high):
+    return int(torch.randint(low, high, (), generator=generator))
+
+
+def _sentence(generator, length, words):
+    """`length` of these words, drawn at random."""
+    return [words[_whole(generator, 0, len(words))] for _ in range(length)]
+
+
+# ---------------------------------------------------------------- pad_batch
+
+def _pad_inputs(generator):
+    def draw(lengths, pad_id):
+        words = [word for word in range(1, 20) if word != pad_id]
+        return {"sequences": [_sentence(generator, length, words) for length in lengths], "pad_id": pad_id}
+    return [draw([3, 5, 2], 0), draw([4, 1, 2, 3], 7), draw([3], 0), draw([2, 2], 0), draw([1, 6, 6, 4, 2], 11)]
+
+
+pad_batch = Item("pad_batch", 1, _pad_inputs, batches.pad_batch, ("ids (B, n)", "lengths (B,)"), IN_BATCH,
+                 free=("pad_sequence",), gradients=False)
+
+
+def _padded(sequences, pad_id, left=False, width=None, cut=max):
+    """ids with the padding on one side, of some width."""
+    n = (width or 0) + cut(map(len, sequences))
+    rows = []
+    for sequence in sequences:
+        room = [pad_id] * (n - len(sequence))
+        rows.append((room + sequence if left else sequence + room)[:n])
+    return torch.tensor(rows)
+
+
+def _lengths(sequences):
+    return torch.tensor([len(sequence) for sequence in sequences])
+
+
+@pad_batch.mistake("the padding stands on the left: each sentence begins in column 0, what is missing comes after it.")
+def pads_on_the_left(sequences, pad_id):
+    return _padded(sequences, pad_id, left=True), _lengths(sequences)
+
+
+@pad_batch.mistake("the sentences are cut to the shortest one; n is the length of the LONGEST, and nothing is lost.")
+def truncates_to_the_shortest(sequences, pad_id):
+    return _padded(sequences, pad_id, cut=min), _lengths(sequences)
+
+
+@pad_batch.mistake("the sentences and their lengths are cut to the shortest one; n is the length of the LONGEST.")
+def truncates_lengths_too(sequences, pad_id):
+    return _padded(sequences, pad_id, cut=min), torch.full((len(sequences),), min(map(len, sequences)))
+
+
+@pad_batch.mistake("the lengths count the padding too: each must be the number of real words, before padding.")
+def lengths_include_padding(sequences, pad_id):
+    ids = _padded(sequences, pad_id)
+    return ids, torch.full((len(sequences),), ids.size(1))
+
+
+@pad_batch.mistake("the empty places hold 0 whatever pad_id is: fill them with pad_id.")
+def pads_with_zero(sequences, pad_id):
+    return _padded(sequences, 0), _lengths(sequences)
+
+
+@pad_batch.mistake("only ids is returned; the lengths are wanted as well: return ids, lengths.")
+def only_ids(sequences, pad_id):
+    return _padded(sequences, pad_id)
+
+
+@pad_batch.mistake("the two results are swapped: ids come first, lengths second.")
+def results_in_wrong_order(sequences, pad_id):
+    return _lengths(sequences), _padded(sequences, pad_id)
+
+
+@pad_batch.mistake("the lengths are a list; make them a tensor, (B,).")
+def lengths_as_list(sequences, pad_id):
+    return _padded(sequences, pad_id), [len(sequence) for sequence in sequences]
+
+
+@pad_batch.mistake("ids is a list of lists; make it one tensor, (B, n).")
+def ids_as_lists(sequences, pad_id):
+    return _padded(sequences, pad_id).tolist(), _lengths(sequences)
+
+
+@pad_batch.mistake("ids holds floats; word numbers are whole: torch.full(size, pad_id) or dtype=torch.long.")
+def ids_as_floats(sequences, pad_id):
+    return _padded(sequences, pad_id).float(), _lengths(sequences)
+
+
+@pad_batch.mistake("rows and columns are swapped: ids is (B, n), one sentence a row.")
+def time_first(sequences, pad_id):
+    return _padded(sequences, pad_id).T, _lengths(sequences)
+
+
+@pad_batch.mistake("there is one column too many: n is the length of the longest sentence.")
+def one_column_too_many(sequences, pad_id):
+    return _padded(sequences, pad_id, width=1), _lengths(sequences)
+
+
+@pad_batch.mistake("the sentences are sorted by length; row b must hold sentence b.")
+def sorted_by_length(sequences, pad_id):
+    ordered = sorted(sequences, key=len, reverse=True)
+    return _padded(ordered, pad_id), _lengths(ordered)
+
+
+@pad_batch.mistake("the sequences given are lengthened in place: copy each before you add padding, the caller still "
+                   "needs them.")
+def lengthens_its_inputs(sequences, pad_id):
+    lengths, n = _lengths(sequences), max(map(len, sequences))
+    for sequence in sequences:
+        sequence.extend([pad_id] * (n - len(sequence)))
+    return torch.tensor(sequences), lengths
+
+
+# ---------------------------------------------------------------- teacher_forcing
+
+def _forcing_inputs(generator):
+    def draw(lengths, bos_id=1, eos_id=2, pad_id=0):
+        words = [word for word in range(20) if word not in (bos_id, eos_id, pad_id)]
+        ids, _ = batches.pad_batch([_sentence(generator, length, words) for length in lengths], pad_id)
+        return {"ids": ids, "bos_id": bos_id, "eos_id": eos_id, "pad_id": pad_id}
+    return [draw([4, 2, 3]), draw([5]), draw([2, 5, 1, 4], bos_id=7, eos_id=0, pad_id=9), draw([3, 3, 3]), draw([1, 2])]
+
+
+teacher_forcing = Item("teacher_forcing", 2, _forcing_inputs, batches.teacher_forcing,
+                       ("inputs (B, n + 1)", "targets (B, n + 1)"), IN_FORCING, gradients=False)
+
+
+def _column(ids, value):
+    return ids.new_full((len(ids), 1), value)
+
+
+def _with_eos(ids, eos_id, pad_id):
+    """The targets: ids, and eos_id straight after the last word."""
+    targets = torch.cat([ids, _column(ids, pad_id)], dim=1)
+    targets[torch.arange(len(ids)), (ids != pad_id).sum(dim=1)] = eos_id
+    return targets
+
+
+@teacher_forcing.mistake("the inputs are not shifted: they begin with <bos>, so that word i is predicted from the words "
+                         "BEFORE it. Here the decoder sees the word it must say.")
+def not_shifted(ids, bos_id, eos_id, pad_id):
+    return torch.cat([ids, _column(ids, pad_id)], dim=1), _with_eos(ids, eos_id, pad_id)
+
+
+@teacher_forcing.mistake("inputs and targets are the same: the inputs begin with <bos> and run one step late, the targets "
+                         "end with <eos>.")
+def the_same_twice(ids, bos_id, eos_id, pad_id):
+    return _with_eos(ids, eos_id, pad_id), _with_eos(ids, eos_id, pad_id)
+
+
+@teacher_forcing.mistake("it is shifted the wrong way, or the results are swapped: <bos> stands before the INPUTS, <eos> ends "
+                         "the TARGETS; here the decoder is given word i + 1 and must say word i.")
+def shifted_the_wrong_way(ids, bos_id, eos_id, pad_id):
+    return _with_eos(ids, eos_id, pad_id), torch.cat([_column(ids, bos_id), ids], dim=1)
+
+
+@teacher_forcing.mistake("<eos> stands after the padding; it belongs straight after the last real word of each sentence.")
+def eos_after_the_padding(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, bos_id), ids], dim=1), torch.cat([ids, _column(ids, eos_id)], dim=1)
+
+
+@teacher_forcing.mistake("<eos> is missing in the targets: the decoder would never learn to stop.")
+def eos_missing(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, bos_id), ids], dim=1), torch.cat([ids, _column(ids, pad_id)], dim=1)
+
+
+@teacher_forcing.mistake("<eos> is missing and the last column is cut off: both results are (B, n + 1), one wider than ids.")
+def cut_without_eos(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, bos_id), ids], dim=1)[:, :-1], ids.clone()
+
+
+@teacher_forcing.mistake("the first word is never a target: <bos> goes before ids, it does not replace the shift. "
+                         "Both results are (B, n + 1).")
+def first_word_lost(ids, bos_id, eos_id, pad_id):
+    return ids.clone(), _with_eos(ids[:, 1:], eos_id, pad_id)
+
+
+@teacher_forcing.mistake("ids is shifted against itself, without <bos> and <eos>: the first word is then never a target, and the "
+                         "end never learned. Put <bos> before the inputs and <eos> after the targets, both (B, n + 1).")
+def shifted_without_bos_and_eos(ids, bos_id, eos_id, pad_id):
+    return ids[:, :-1].clone(), ids[:, 1:].clone()
+
+
+@teacher_forcing.mistake("every padded place holds <eos>: only the first place after the last word does, the rest stay padding.")
+def eos_everywhere(ids, bos_id, eos_id, pad_id):
+    targets = torch.cat([ids, _column(ids, pad_id)], dim=1)
+    return torch.cat([_column(ids, bos_id), ids], dim=1), targets.masked_fill(targets == pad_id, eos_id)
+
+
+@teacher_forcing.mistake("shorter sentences have <eos> in their inputs: nothing follows <eos>, so the decoder is never "
+                         "given it. The inputs are <bos> and then ids as they are.")
+def eos_in_inputs(ids, bos_id, eos_id, pad_id):
+    whole = torch.cat([_column(ids, bos_id), _with_eos(ids, eos_id, pad_id)], dim=1)
+    return whole[:, :-1], whole[:, 1:]
+
+
+@teacher_forcing.mistake("<eos> overwrites the last word: it stands AFTER it, in the place that the extra column gives.")
+def eos_overwrites_the_last_word(ids, bos_id, eos_id, pad_id):
+    targets = torch.cat([ids, _column(ids, pad_id)], dim=1)
+    targets[torch.arange(len(ids)), (ids != pad_id).sum(dim=1) - 1] = eos_id
+    return torch.cat([_column(ids, bos_id), ids], dim=1), targets
+
+
+@teacher_forcing.mistake("<bos> and <eos> are swapped.")
+def bos_and_eos_swapped(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, eos_id), ids], dim=1), _with_eos(ids, bos_id, pad_id)
+
+
+@teacher_forcing.mistake("<bos> is missing: the inputs begin with padding, and the first word has no input of its own.")
+def padding_for_bos(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, pad_id), ids], dim=1), _with_eos(ids, eos_id, pad_id)
+
+
+@teacher_forcing.mistake("the targets hold <bos> as well: they begin with the first word of the sentence.")
+def bos_in_targets(ids, bos_id, eos_id, pad_id):
+    inputs = torch.cat([_column(ids, bos_id), ids], dim=1)
+    return inputs, _with_eos(inputs, eos_id, pad_id)
+
+
+# ---------------------------------------------------------------- sequence_loss
+
+def _loss_inputs(generator):
+    def draw(lengths, vocab, pad_id, dtype=torch.float32):
+        words = [word for word in range(vocab) if word != pad_id]
+        targets, _ = batches.pad_batch([_sentence(generator, length, words) for length in lengths], pad_id)
+        return {"logits": normal(generator, *targets.shape, vocab, scale=1.5, dtype=dtype), "targets": targets,
+                "pad_id": pad_id}
+    return [draw([5, 2, 3], 7, 0), draw([1, 4], 6, 3, torch.float64), draw([3], 5, 0), draw([4, 4, 2, 1], 4, 2),
+            draw([3, 3, 3], 3, 1)]
+
+
+sequence_loss = Item("sequence_loss", 2, _loss_inputs, right_loss, ("loss, one number", ), IN_FORCING,
+                     free=("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"),
+                     properties=((lambda trial, loss: loss.item() >= 0,
+                                  "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
+
+
+def _surprise(logits, targets):
+    """-log p(right word) at every place, (B, n)."""
+    return -logits.log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]
+
+
+@sequence_loss.mistake("the padding is counted as if it were words: leave out the places where targets == pad_id.")
+def counts_padding(logits, targets, pad_id):
+    return _surprise(logits, targets).mean()
+
+
+@sequence_loss.mistake("the sum leaves the padding out, but it is divided by all B * n places: divide by the number of real "
+                       "tokens.")
+def divides_by_all_places(logits, targets, pad_id):
+    return (_surprise(logits, targets) * (targets != pad_id)).sum() / targets.numel()
+
+
+@sequence_loss.mistake("it is the mean of each sentence's mean, so a word of a short sentence weighs more; take one mean over "
+                       "all real tokens of the batch.")
+def mean_of_means(logits, targets, pad_id):
+    real = targets != pad_id
+    return ((_surprise(logits, targets) * real).sum(dim=1) / real.sum(dim=1)).mean()
+
+
+@sequence_loss.mistake("it is the sum; divide by the number of real tokens.")
+def the_sum(logits, targets, pad_id):
+    return _surprise(logits, targets)[targets != pad_id].sum()
+
+
+@sequence_loss.mistake("it is the sum over the words of a sentence, then the mean over sentences; divide by the number of real "
+                       "tokens instead.")
+def divides_by_sentences(logits, targets, pad_id):
+    return _surprise(logits, targets)[targets != pad_id].sum() / len(targets)
+
+
+@sequence_loss.mistake("the softmax is taken twice: F.cross_entropy and log_softmax want logits, not probabilities.")
+def softmax_twice(logits, targets, pad_id):
+    return _surprise(logits.softmax(dim=-1), targets)[targets != pad_id].mean()
+
+
+@sequence_loss.mistake("the softmax is missing: logits are no log-probabilities yet, take log_softmax over the vocabulary.")
+def no_softmax(logits, targets, pad_id):
+    return _surprise(logits, targets)[targets != pad_id].mean() * 0 - logits.gather(
+        -1, targets[..., None])[..., 0][targets != pad_id].mean()
+
+
+@sequence_loss.mistake("the softmax runs over the positions; it runs over the vocabulary, the last axis.")
+def softmax_over_positions(logits, targets, pad_id):
+    p = logits.log_softmax(dim=1).gather(-1, targets[..., None])[..., 0]
+    return -p[targets != pad_id].mean()
+
+
+@sequence_loss.mistake("the sign is turned round: the loss is the mean of MINUS log p.")
+def sign_turned(logits, targets, pad_id):
+    return -_surprise(logits, targets)[targets != pad_id].mean()
+
+
+@sequence_loss.mistake("the logarithm is missing: this is minus the mean probability.")
+def no_logarithm(logits, targets, pad_id):
+    return -torch.exp(-_surprise(logits, targets))[targets != pad_id].mean()
+
+
+@sequence_loss.mistake("the mask is turned round: these are the padded places, the real ones are where targets != pad_id.")
+def only_padding(logits, targets, pad_id):
+    return _surprise(logits, targets)[targets == pad_id].mean()
+
+
+@sequence_loss.mistake("the places with number 0 are left out; the padding is pad_id, whatever its number.")
+def padding_is_zero(logits, targets, pad_id):
+    return _surprise(logits, targets)[targets != 0].mean()
+
+
+@sequence_loss.mistake("it is one number a place, (B, n); take the mean over the real tokens.")
+def not_reduced(logits, targets, pad_id):
+    return _surprise(logits, targets) * (targets != pad_id)
+
+
+@sequence_loss.mistake("it is one number a real token; take their mean.")
+def not_averaged(logits, targets, pad_id):
+    return _surprise(logits, targets)[targets != pad_id]
+
+
+@sequence_loss.mistake("it is a Python number, so no gradient can flow: leave out .item() and return the tensor.")
+def python_number(logits, targets, pad_id):
+    return right_loss(logits, targets, pad_id).item()
+
+
+# ---------------------------------------------------------------- greedy_decode
+
+BOS, EOS = 1, 2
+
+
+def _greedy_inputs(generator):
+    def draw(vocab, max_len, end, dtype=torch.float32):
+        """A model that says <eos> after `end` words, or never if end is None."""
+        table = normal(generator, max_len + 3, vocab, vocab, dtype=dtype)
+        table[..., :3] -= 20.0                           # no <pad>, <bos>, <eos> on the way
+        if end is not None:
+            table[end, :, EOS] += 40.0
+        return {"table": table, "bos_id": BOS, "eos_id": EOS, "max_len": max_len}
+    return [draw(9, 8, 5), draw(8, 4, None), draw(7, 5, 0), draw(12, 6, 6, torch.float64), draw(11, 7, 3), draw(6, 1, 1)]
+
+
+greedy_decode = Item("greedy_decode", 2, _greedy_inputs, decoding.greedy_decode, ("words, a list of ints",), IN_GREEDY,
+                     gradients=False, probe="decode")
+
+
+def _greedy(step, state, bos_id, eos_id, max_len, carry=True, feed=True, stop=True):
+    """The words as decoded, <eos> among them; the mistakes below change one thing of it each."""
+    token, words = bos_id, []
+    for _ in range(max_len):
+        logits, new = step(token if feed else bos_id, state)
+        state, token = new if carry else state, int(logits.argmax())
+        words.append(token)
+        if stop and token == eos_id:
+            break
+    return words
+
+
+def _without(words, eos_id):
+    return words[:words.index(eos_id)] if eos_id in words else words
+
+
+@greedy_decode.mistake("<eos> is kept in the result: leave it out, it is a signal and no word.")
+def keeps_eos(*inputs):
+    return _greedy(*inputs)
+
+
+@greedy_decode.mistake("<bos> is kept in the result: it is only what the first step is given.")
+def keeps_bos(step, state, bos_id, eos_id, max_len):
+    return [bos_id, *_without(_greedy(step, state, bos_id, eos_id, max_len), eos_id)]
+
+
+@greedy_decode.mistake("<bos> and <eos> are kept in the result: leave both out.")
+def keeps_both(step, state, bos_id, eos_id, max_len):
+    return [bos_id, *_greedy(step, state, bos_id, eos_id, max_len)]
+
+
+@greedy_decode.mistake("the state is not carried on: give each step the state that the last one returned.")
+def state_not_carried(step, state, bos_id, eos_id, max_len):
+    return _without(_greedy(step, state, bos_id, eos_id, max_len, carry=False), eos_id)
+
+
+@greedy_decode.mistake("every step is given <bos>: give it the word that was chosen last.")
+def word_not_fed_back(step, state, bos_id, eos_id, max_len):
+    return _without(_greedy(step, state, bos_id, eos_id, max_len, feed=False), eos_id)
+
+
+@greedy_decode.mistake("it does not stop at <eos>: it goes on to max_len.")
+def never_stops(*inputs):
+    return _greedy(*inputs, stop=False)
+
+
+@greedy_decode.mistake("it does not stop at <eos>: it leaves it out and goes on to max_len.")
+def skips_eos(step, state, bos_id, eos_id, max_len):
+    return [word for word in _greedy(step, state, bos_id, eos_id, max_len, stop=False) if word != eos_id]
+
+
+@greedy_decode.mistake("it never ends where no <eos> comes: stop after max_len words, too.")
+def never_stops_without_eos(step, state, bos_id, eos_id, max_len):
+    words = []
+    logits, state = step(bos_id, state)
+    while (token := int(logits.argmax())) != eos_id:
+        words.append(token)
+        logits, state = step(token, state)
+    return words
+
+
+@greedy_decode.mistake("the loop never ends: leave it at <eos>, and after max_len words.")
+def never_ends(step, state, bos_id, eos_id, max_len):
+    token = bos_id
+    while True:
+        logits, state = step(token, state)
+        token = int(logits.argmax())
+
+
+@greedy_decode.mistake("it stops one word late: max_len words at the most.")
+def stops_one_late(step, state, bos_id, eos_id, max_len):
+    return _without(_greedy(step, state, bos_id, eos_id, max_len + 1), eos_id)
+
+
+@greedy_decode.mistake("the last word is lost where max_len ends the sentence: max_len words may come, <bos> is not one of "
+                       "them, and the last is cut off only if it is <eos>.")
+def stops_one_early(step, state, bos_id, eos_id, max_len):
+    return _without(_greedy(step, state, bos_id, eos_id, max_len - 1), eos_id)
+
+
+@greedy_decode.mistake("the words are tensors: make each an int, with int(...) or .item().")
+def words_are_tensors(*inputs):
+    return [torch.tensor(word) for word in decoding.greedy_decode(*inputs)]
+
+
+@greedy_decode.mistake("the result is a tensor; a list of ints is wanted.")
+def result_is_a_tensor(*inputs):
+    return torch.tensor(decoding.greedy_decode(*inputs), dtype=torch.long)
+
+
+@greedy_decode.mistake("only the last word is returned: collect all of them in a list.")
+def only_the_last_word(*inputs):
+    return decoding.greedy_decode(*inputs)[-1:]
+
+
+@greedy_decode.mistake("it takes the LEAST likely word: argmax, not argmin.")
+def least_likely(step, state, bos_id, eos_id, max_len):
+    def turned(token, state):
+        logits, state = step(token, state)
+        return -logits, state
+    return decoding.greedy_decode(turned, state, bos_id, eos_id, max_len)
+
+
+# ---------------------------------------------------------------- bleu
+
+def _bleu_inputs(generator):
+    def damaged(reference, words):
+        """The reference with a word doubled, dropped or exchanged: some runs of four words stay."""
+        at, kind = _whole(generator, 0, 3), _whole(generator, 0, 3)
+        changed = {0: [reference[at]] * 2, 1: [], 2: _sentence(generator, 1, words)}[kind]
+        return reference[:at] + changed + reference[at + 1:]
+
+    def draw(lengths, max_n, words="abcdefgh", shorter=0):
+        """shorter: words missing at the end of every candidate."""
+        references = [_sentence(generator, length, words) for length in lengths]
+        candidates = [damaged(reference, words) for reference in references]
+        candidates = [candidate[:len(candidate) - shorter] for candidate in candidates]
+        return {"candidates": candidates, "references": references, "max_n": max_n}
+
+    longer = draw([9, 10, 8], 4)
+    longer["candidates"] = [[*sentence, *sentence[:2]] for sentence in longer["candidates"]]
+    repeated = {"candidates": [["a", "a", "a", "a", "b"], list("abcabca")], "references": [["a", "a", "b", "c", "a", "d"],
+                                                                                          list("abcadbc")], "max_n": 2}
+    uneven = draw([12, 9, 14], 4)                                    # one too short, one too long
+    uneven["candidates"] = [uneven["references"][0][:7], uneven["references"][1] + ["a", "h"], uneven["candidates"][2]]
+    no_match = {"candidates": [["a", "b", "c"]], "references": [["c", "b", "a", "d"]], "max_n": 2}
+    return [draw([10, 13, 9, 11], 4, shorter=2), longer, repeated, uneven, draw([11], 3, shorter=1), no_match]
+
+
+bleu = Item("bleu", 3, _bleu_inputs, metrics.bleu, ("BLEU, 0 to 100",), IN_BLEU,
+            free=("sacrebleu", "nltk", "torchmetrics", "torchtext"), gradients=False)
+
+
+def _runs(tokens, n):
+    return Counter(tuple(tokens[i:i + n]) for i in range(len(tokens) - n + 1))
+
+
+def _clipped(candidate, reference, n):
+    return (_runs(candidate, n) & _runs(reference, n)).total(), _runs(candidate, n).total()
+
+
+def _geometric(precisions):
+    return math.exp(sum(map(math.log, precisions)) / len(precisions)) if all(precisions) else 0.0
+
+
+def _penalty(candidates, references):
+    return min(1.0, math.exp(1 - sum(map(len, references)) / sum(map(len, candidates))))
+
+
+def _score(candidates, references, max_n, count=_clipped, mean=_geometric, brevity=_penalty):
+    """BLEU with its counting, its mean or its penalty exchanged."""
+    precisions = []
+    for n in range(1, max_n + 1):
+        counts = [count(c, r, n) for c, r in zip(candidates, references, strict=True)]
+        precisions.append(sum(matches for matches, _ in counts) / max(1, sum(total for _, total in counts)))
+    return 100 * brevity(candidates, references) * mean(precisions)
+
+
+@bleu.mistake("the matches are not clipped: a run may match only as often as the REFERENCE holds it.")
+def no_clipping(candidates, references, max_n=4):
+    def count(c, r, n):
+        return sum(times for run, times in _runs(c, n).items() if run in _runs(r, n)), _runs(c, n).total()
+    return _score(candidates, references, max_n, count=count)
+
+
+@bleu.mistake("the last run of every sentence is left out: a sentence of L tokens has L - n + 1 runs of n tokens.")
+def last_run_left_out(candidates, references, max_n=4):
+    def count(c, r, n):
+        return _clipped(c[:-1], r[:-1], n)
+    return _score(candidates, references, max_n, count=count)
+
+
+@bleu.mistake("neither are the matches clipped nor are short candidates penalised: a run may match only as often as the "
+              "REFERENCE holds it, and exp(1 - wanted / written) is missing.")
+def no_clipping_and_no_penalty(candidates, references, max_n=4):
+    def count(c, r, n):
+        return sum(times for run, times in _runs(c, n).items() if run in _runs(r, n)), _runs(c, n).total()
+    return _score(candidates, references, max_n, count=count, brevity=lambda c, r: 1.0)
+
+
+@bleu.mistake("the brevity penalty is missing: candidates shorter than the references cost exp(1 - wanted / written).")
+def no_brevity_penalty(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, brevity=lambda c, r: 1.0)
+
+
+@bleu.mistake("it is the mean of every sentence's BLEU; count matches and totals over the whole corpus first.")
+def mean_of_sentences(candidates, references, max_n=4):
+    scores = [_score([c], [r], max_n) for c, r in zip(candidates, references, strict=True)]
+    return sum(scores) / len(scores)
+
+
+@bleu.mistake("the precisions are averaged arithmetically; BLEU takes their geometric mean, which is 0 as soon as one is 0.")
+def arithmetic_mean(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, mean=lambda p: sum(p) / len(p))
+
+
+@bleu.mistake("the brevity penalty is taken sentence by sentence; compare the total lengths of the corpus once.")
+def brevity_by_sentence(candidates, references, max_n=4):
+    def brevity(cs, rs):
+        return sum(_penalty([c], [r]) for c, r in zip(cs, rs, strict=True)) / len(cs)
+    return _score(candidates, references, max_n, brevity=brevity)
+
+
+@bleu.mistake("the length wanted is summed over the short sentences only; compare the total lengths of the corpus once.")
+def shortfalls_only(candidates, references, max_n=4):
+    def brevity(cs, rs):
+        wanted = sum(max(len(c), len(r)) for c, r in zip(cs, rs, strict=True))
+        return math.exp(1 - wanted / sum(map(len, cs)))
+    return _score(candidates, references, max_n, brevity=brevity)
+
+
+@bleu.mistake("candidates that are too long are rewarded: the penalty is at most 1, min(1, exp(1 - wanted / written)).")
+def rewards_length(candidates, references, max_n=4):
+    return _score(candidates, references, max_n,
+                  brevity=lambda c, r: math.exp(1 - sum(map(len, r)) / sum(map(len, c))))
+
+
+@bleu.mistake("the brevity penalty is turned round: it is exp(1 - wanted / written), wanted the length of the references.")
+def brevity_turned(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, brevity=lambda c, r: _penalty(r, c))
+
+
+@bleu.mistake("the brevity penalty is written / wanted itself; it is exp(1 - wanted / written).")
+def plain_ratio(candidates, references, max_n=4):
+    return _score(candidates, references, max_n,
+                  brevity=lambda c, r: min(1.0, sum(map(len, c)) / sum(map(len, r))))
+
+
+@bleu.mistake("the matches are divided by the runs of the reference, which is recall; precision divides by those of the "
+              "candidate.")
+def recall(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, count=lambda c, r, n: (_clipped(c, r, n)[0], _runs(r, n).total()))
+
+
+@bleu.mistake("each run is counted once however often it occurs: count with a Counter, not with a set.")
+def runs_as_sets(candidates, references, max_n=4):
+    return _score(candidates, references, max_n,
+                  count=lambda c, r, n: (len(_runs(c, n).keys() & _runs(r, n).keys()), len(_runs(c, n))))
+
+
+@bleu.mistake("only the longest runs count: take the geometric mean over n = 1 ... max_n.")
+def only_the_longest_runs(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, mean=lambda p: p[-1])
+
+
+@bleu.mistake("only single words are counted, n = 1; runs of 2 ... max_n words are wanted too.")
+def only_words(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, mean=lambda p: p[0])
+
+
+@bleu.mistake("the runs end at max_n - 1: range(1, max_n + 1) counts to max_n.")
+def one_order_too_few(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, mean=lambda p: _geometric(p[:-1]))
+
+
+@bleu.mistake("max_n is ignored: the runs always go to 4.")
+def always_four(candidates, references, max_n=4):
+    return _score(candidates, references, 4)
+
+
+@bleu.mistake("the precisions are multiplied; their geometric mean is the max_n-th root of that product.")
+def root_left_out(candidates, references, max_n=4):
+    return _score(candidates, references, max_n, mean=math.prod)
+
+
+@bleu.mistake("it runs from 0 to 1; multiply by 100.")
+def not_times_100(candidates, references, max_n=4):
+    return _score(candidates, references, max_n) / 100
+
+
+@bleu.mistake("one is added to matches and totals (smoothing); here BLEU is taken without.")
+def smoothed(candidates, references, max_n=4):
+    precisions = []
+    for n in range(1, max_n + 1):
+        counts = [_clipped(c, r, n) for c, r in zip(candidates, references, strict=True)]
+        plus = n > 1
+        precisions.append((sum(m for m, _ in counts) + plus) / (sum(t for _, t in counts) + plus))
+    return 100 * _penalty(candidates, references) * _geometric(precisions)
+
+
+@bleu.mistake("each sentence's precision is taken and then averaged; add up matches and totals over the corpus first.")
+def mean_of_precisions(candidates, references, max_n=4):
+    precisions = []
+    for n in range(1, max_n + 1):
+        counts = [_clipped(c, r, n) for c, r in zip(candidates, references, strict=True)]
+        precisions.append(sum(m / max(1, t) for m, t in counts) / len(counts))
+    return 100 * _penalty(candidates, references) * _geometric(precisions)
+
+
+ITEMS = [pad_batch, teacher_forcing, sequence_loss, greedy_decode, bleu]
