@@ -6,11 +6,12 @@ PORT ?=
 KEY =
 SUBMISSIONS ?= submissions/
 OUT ?= grades/
+ROUNDS ?= 1
 
 BOOTSTRAP = $(PYTHON) course_lib/bootstrap.py
 RUN = @$(BOOTSTRAP) run --extra test --
 
-.PHONY: help lab test check notebooks exercises grade site claims clean distclean
+.PHONY: help lab test check notebooks exercises grade bench site claims clean distclean
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +35,9 @@ exercises: ## make exercises/ from solutions/
 
 grade: ## grade a class (SUBMISSIONS=submissions/ OUT=grades/)
 	@$(BOOTSTRAP) run -- course grade $(SUBMISSIONS) --out $(OUT)
+
+bench: ## how fast it grades, beside nbgrader, nbval and the limit (ROUNDS=3)
+	$(RUN) python -m course_lib.grading.bench --rounds $(ROUNDS) --growth 20 500
 
 site: ## the lessons as pages to read, in site/
 	$(RUN) python -m course_lib.authoring site $(KEY)

@@ -1,6 +1,6 @@
 """Set up the course's own environment (.venv), start JupyterLab in it, run commands in it.
 
-    python3 course_lib/bootstrap.py setup [--extra test]
+    python3 course_lib/bootstrap.py setup [--extra test | cluster]
     python3 course_lib/bootstrap.py lab [--port N]
     python3 course_lib/bootstrap.py run [--extra test] -- COMMAND ...
 
@@ -190,7 +190,8 @@ def arguments(argv):
     verbs = parser.add_subparsers(dest="verb", metavar="setup | lab | run")
     verbs.required = True    # as an argument of add_subparsers only since Python 3.7
     for verb in ("setup", "lab", "run"):
-        verbs.add_parser(verb).add_argument("--extra", action="append", default=[], choices=["test"])
+        verbs.add_parser(verb).add_argument("--extra", action="append", default=[],
+                                            choices=["test", "cluster"])
     verbs.choices["lab"].add_argument("--port", type=int)
     return parser.parse_args(argv)
 

@@ -20,7 +20,8 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False,
                   context_settings={"help_option_names": ["-h", "--help"]})
 Key = Annotated[str, typer.Argument(help="The exercise: 01, 1, or its whole name.", show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for a script.")]
-Timeout = Annotated[float, typer.Option(min=0.1, help="Seconds for a cell, or for all calls of an answer.")]
+Timeout = Annotated[float, typer.Option(min=0.1, max=86400, help="Seconds for a cell, or for all "
+                                                            "calls of an answer.")]
 
 
 def example(*lines):
@@ -101,7 +102,8 @@ def reset(key: Key):
           + (f" Yours is kept: {backup}" if backup else ""))
 
 
-@app.command(epilog=example("course grade submissions/ --out grades/", "course grade ann.ipynb --out ann/"))
+@app.command(epilog=example("course grade submissions/ --out grades/", "course grade ann.ipynb --out ann/",
+                            "course grade submissions/ --out grades/ --dask tcp://10.0.0.5:8786"))
 def grade(source: Annotated[Path, typer.Argument(help="A notebook, a folder of notebooks, or a folder with a "
                                                       "folder for each student.", show_default=False)],
           out: Annotated[Path, typer.Option(help="Where the results go; a new, an empty or a former results "
@@ -109,13 +111,17 @@ def grade(source: Annotated[Path, typer.Argument(help="A notebook, a folder of n
           seed: Annotated[int | None, typer.Option(min=0, max=2**32 - 1, help="Draw the same inputs again; "
                                                    "fresh ones without it.", show_default=False)] = None,
           workers: Annotated[int, typer.Option(min=1, help="Notebooks graded at a time.")] = 1,
+          dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Grade on a Dask cluster, by the "
+                                                   "workers of this scheduler.", show_default=False)] = None,
           as_json: AsJson = False, timeout: Timeout = 20.0):
     """Grade a class: grades.csv, results.json, junit.xml and a feedback page for everyone.
 
     Only what has changed since the last run is graded again; a run that was stopped goes on.
     """
     from .grading.classroom import grade_class
-    summary, now = grade_class(source, out, seed, timeout, workers)
+    if dask is not None and workers > 1:
+        raise ValueError("--workers is for this machine; with --dask start as many Dask workers as you want")
+    summary, now = grade_class(source, out, seed, timeout, workers, dask)
     if as_json:
         return _print_json(summary)
     table = _table("student", "exercise", "points", "state")

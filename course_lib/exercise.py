@@ -5,6 +5,7 @@ from outside is read with care: every fault is a NotebookError, one line that sa
 """
 
 import ast
+import json
 import os
 import re
 import sys
@@ -37,13 +38,13 @@ def read(path):
         if path.stat().st_size > LARGEST:
             raise NotebookError(f"{path}: {path.stat().st_size / 1e6:.0f} MB; clear its outputs "
                                 "(Edit > Clear Outputs of All Cells) and save it again")
-        text = path.read_text(encoding="utf-8-sig")
+        text = _decoded(path.read_bytes())
     except FileNotFoundError:
         raise NotebookError(f"{path}: there is no such file") from None
     except IsADirectoryError:
         raise NotebookError(f"{path}: a folder, not a notebook") from None
     except UnicodeDecodeError:
-        raise NotebookError(f"{path}: not UTF-8 text, so not a notebook") from None
+        raise NotebookError(f"{path}: not text, so not a notebook") from None
     except OSError as problem:
         raise NotebookError(f"{path}: can't be read ({problem.strerror})") from None
     if not text.strip():
@@ -60,6 +61,16 @@ def read(path):
     if not any(cell.cell_type == "code" for cell in notebook.cells):
         raise NotebookError(f"{path}: no code cell in it")
     return notebook
+
+
+def _decoded(raw):
+    """The text of a file: UTF-8 as it should be, UTF-16 or a Windows code page after some editors and shells."""
+    try:
+        return raw.decode(json.detect_encoding(raw)).removeprefix("\ufeff")
+    except UnicodeDecodeError:
+        if not raw.lstrip().startswith(b"{"):
+            raise
+    return raw.decode("cp1252", "replace")
 
 
 def text(notebook):

@@ -125,6 +125,9 @@ def test_reset_keeps_what_was_there(root, course):
     (["grade", "solutions", "--out", "solutions/01_long_term_dependency.ipynb/x"], "can't be written"),
     (["grade", "solutions", "--out", "out", "--workers", "0"], "--workers"),
     (["grade", "solutions", "--out", "out", "--seed", "x"], "--seed"),
+    (["grade", "solutions", "--out", "out", "--timeout", "inf"], "--timeout"),
+    (["grade", "solutions", "--out", "out", "--dask", "tcp://x:1", "--workers", "2"], "--workers is for"),
+    (["grade", "solutions", "--out", "/proc/out"], "can't be written"),
     (["grade", "empty", "--out", "out"], "no notebook")])
 def test_wrong_use_is_one_line_and_2(root, course, monkeypatch, arguments, reason):
     (root / "empty").mkdir()

@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-VERBS = {"lab", "test", "check", "notebooks", "exercises", "grade", "site", "claims", "clean"}
+VERBS = {"lab", "test", "check", "notebooks", "exercises", "grade", "bench", "site", "claims", "clean"}
 
 
 def test_constraints_are_exact_pins_in_order():
@@ -54,7 +54,7 @@ def test_the_python_range_is_the_same_everywhere():
 def test_conda_installs_this_project_with_the_constraints():
     pip = next(part["pip"] for part in CONDA["dependencies"] if isinstance(part, dict))
     assert pip == ["-c constraints.txt", "-e .[test]"] and "pip" in CONDA["dependencies"]
-    assert set(EXTRAS) == {"test"}    # a new extra has to be named there, and in bootstrap.py
+    assert set(EXTRAS) == {"test", "cluster"}    # a new extra has to be named there, and in bootstrap.py
 
 
 def needed():
@@ -76,7 +76,9 @@ def needed():
 def test_what_is_installed_is_what_constraints_say():
     assert installed.differences(["test"]) == []
     assert needed() - set(installed.pins()) == set()
-    assert set(installed.pins()) - needed() <= ({"overrides"} if sys.version_info >= (3, 12) else set())
+    older = {"overrides", "importlib-metadata", "lazy-importer", "zipp"}  # what Python has itself since 3.12
+    assert set(installed.pins()) - needed() <= (older if sys.version_info >= (3, 12) else set())
+    assert set(EXTRAS["cluster"]) <= set(EXTRAS["test"])  # so that it is tested
 
 
 def test_a_difference_is_told_by_name(tmp_path, monkeypatch):

@@ -29,12 +29,14 @@ from course_lib.grading import (
     grade,
     gradebook,
     merge,
+    pool,
     report,
     submissions,
     wire,
 )
 from course_lib.grading.kernel import Outcome, environment
 from course_lib.grading.sitting import IMPORTS
+from course_lib.grading.traces import leaves_traces
 
 STEM = "01_long_term_dependency"
 ITEMS = checks.items(STEM)
@@ -282,6 +284,18 @@ def test_every_student_has_a_page_that_needs_nothing_else(graded):
     assert f"{FULL} of {FULL} points" in pages["right"].text and "tanh is missing" in pages["three"].text
 
 
+def test_a_page_tells_all_that_helps(graded):
+    text = (graded[0] / "out" / "submissions" / "three" / "01.html").read_text(encoding="utf-8")
+    told = Page(text).text
+    for part in ("Asked: lstm_step(x_t, h_prev, c_prev, W, U, b) returns h_t (B, d_h), c_t (B, d_h)",
+                 IFOG.strip(), "the gates are read in the order i, f, o, g", "expected", "See lesson 01",
+                 "They ran apart"):
+        assert part in told, part
+    assert text.count("<details open>") == 3 and text.count("<details>") == 3
+    sandbox = json.loads((graded[0] / "out" / "results.json").read_text())["sandbox"]
+    assert sandbox in told
+
+
 def test_a_page_escapes_what_an_answer_says():
     item = {"name": "x", "points": 0, "max_points": 1, "passed": False, "mistake": None, "status": "error",
             "message": "<img src=x onerror=alert(1)>", "see": None}
@@ -305,7 +319,7 @@ def test_a_second_run_grades_nothing_and_changes_nothing(graded, monkeypatch):
     folder = graded[0]
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (folder / "out").rglob("[!.]*")
               if path.is_file()}
-    monkeypatch.setattr(classroom, "_in_pool", None)
+    monkeypatch.setattr(pool, "_in_pool", None)
     results, now = classroom.grade_class(folder / "in", folder / "out", timeout=3)
     assert now == 0 and results["seed"] == 5
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
@@ -339,12 +353,14 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     command = [sys.executable, "-m", "course_lib.cli", "grade", "in", "--out", "out", "--timeout", "300"]
     place = os.pathsep.join([str(exercise.ROOT), os.environ.get("PYTHONPATH", "")])
     run = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": place})
-    first = tmp_path / "out" / "submissions" / "a-right" / "01.json"
-    wait_for(first.exists, 60)
-    family = psutil.Process(run.pid).children(recursive=True)
-    assert family
-    run.send_signal(signal.SIGKILL)
-    run.wait()
+    try:
+        first = tmp_path / "out" / "submissions" / "a-right" / "01.json"
+        wait_for(first.exists, 60)
+        family = psutil.Process(run.pid).children(recursive=True)
+        assert family
+    finally:
+        run.send_signal(signal.SIGKILL)
+        run.wait()
     merge.code_digest.cache_clear()  # that process saw the code as it is now
     seed = json.loads((tmp_path / "out" / gradebook.MARKER).read_text())["seed"]
     hand_in(tmp_path / "in", "b-stuck", exercise.derive(SOLUTION))
@@ -378,7 +394,7 @@ def ends_its_process(submission, settings):
 def test_an_ended_process_costs_only_the_submission_that_ended_it(tmp_path, monkeypatch):
     for student in ("ann", "killer", "zoe"):
         hand_in(tmp_path / "in", student, exercise.derive(SOLUTION))
-    monkeypatch.setattr(classroom, "grade_submission", ends_its_process)
+    monkeypatch.setattr(pool, "grade_submission", ends_its_process)
     results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out", workers=2)
     assert [one["status"] for one in results["submissions"]] == ["graded", "failed", "graded"]
 
@@ -574,6 +590,19 @@ BORROWED = [
     "def lstm_step(*a):\n    import importlib\n    return importlib.import_module('course_lib.models').f(*a)",
     "class lstm_step:\n    def __call__(self, *a):\n        import course_lib\n        return course_lib",
 ]
+TRACES = ["torch.tanh = print", "import sys", "from IPython import *", "setattr(torch, 'tanh', print)",
+          "torch.set_default_dtype(torch.float64)", "vars(torch)['x'] = 1", "def f():\n    globals().clear()",
+          "del torch.tanh", "f = lambda: ().__class__"]
+NONE_LEFT = ["def f(x):\n    y = x\n    y[0] = 1\n    return torch.tanh(y)",
+             "import torch\nfrom torch import nn",
+             "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.x = 1",
+             "x = = 1", "(" * 5000, "print(math.pi)"]
+
+
+def test_a_cell_that_may_leave_traces_is_seen():
+    assert all(map(leaves_traces, TRACES)) and not any(map(leaves_traces, NONE_LEFT))
+
+
 OWN = [
     "def lstm_step(x):\n    '''as nn.LSTMCell, torch.lstm_cell do'''\n    # so has course_lib\n    return x",
     "def lstm_step(x):\n    lstm = x\n    lstm_cell = lstm\n    return lstm_cell",

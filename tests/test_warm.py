@@ -246,6 +246,13 @@ def test_processes_are_limited(walls, kernel):
     wait_for(lambda: len(psutil.pids()) < before + 40, 10)
 
 
+def test_processor_time_is_limited_whatever_the_number_of_threads(kernel):
+    source = "import hashlib, threading\ndef work():\n    while True: hashlib.sha256(bytes(10**7))\n" \
+             "for _ in range(3): threading.Thread(target=work).start()\nwork()"
+    lower = "import resource\nresource.setrlimit(resource.RLIMIT_CPU, (1, 600))\n"
+    assert "processor time" in str(lost(kernel, lower + source, 30))
+
+
 def test_threads_are_limited(walls, kernel):
     assert int(run(kernel, THREADS).split()[-1]) < 600
 
@@ -407,31 +414,6 @@ def test_what_is_ended_from_outside_begins_anew(all_of_it, tmp_path):
 
 def exercise_source(name):
     return next(cell.source for cell in SOLUTION.cells if exercise.grade_id(cell) == name)
-
-
-GRADER = """
-import json, os, sys, time
-from course_lib.grading import frames
-from course_lib.grading.lanes import lanes
-taken = lanes.take()
-frames.send(taken.line, json.dumps(["0" * 16, "run", "import os\\nos.fork()\\nwhile True: pass"]).encode())
-time.sleep(0.5)
-print(lanes.warm.process.pid, flush=True)
-END
-"""
-
-
-@pytest.mark.parametrize("end", ["time.sleep(1000)", "sys.exit()"])
-def test_nothing_outlives_the_grader(end):
-    grader = subprocess.Popen([sys.executable, "-c", GRADER.replace("END", end)], stdout=subprocess.PIPE,
-                              text=True, env={**os.environ, "PYTHONPATH": str(exercise.ROOT)})
-    warm = psutil.Process(int(grader.stdout.readline()))
-    family = [warm, *warm.children(recursive=True)]
-    assert len(family) >= 6  # two lanes, what they started, and the copy that one forked
-    if end.startswith("time"):
-        grader.kill()
-    grader.wait()
-    wait_for(lambda: not any(map(alive, family)), 10)
 
 
 def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):

@@ -119,7 +119,7 @@ def _value_problem(name, got, want):
             where = tuple(off.nonzero()[0].tolist())
             at = f"[{', '.join(map(str, where))}]" if where else ""
             at = f"[{part}]{at}" if isinstance(want, (list, tuple)) else at
-            return (f"{name.split(' ')[0]}{at} is {left[where].item():.4g}, expected "
+            return (f"{name.split(' ')[0].rstrip(',')}{at} is {left[where].item():.4g}, expected "
                     f"{right[where].item():.4g}; {int(off.sum())} of {off.numel()} values differ.")
     return f"{name} is {got!r}, expected {want!r}."
 
@@ -161,7 +161,11 @@ def _kind(value):
 
 
 def _sizes(trial):
-    """'x_t (2, 3), h_prev (2, 4)': what the answer was called with."""
+    """'x_t (2, 3), h_prev (2, 4)': what it was called with; for a class '(3, 0.1), then train (2, 3)'."""
+    if "calls" in trial:
+        shapes = [f"{mode} {', '.join(str(tuple(x.shape)) for x in arguments if isinstance(x, torch.Tensor))}"
+                  for mode, arguments in trial["calls"]]
+        return f"({', '.join(map(str, trial['arguments']))}), then {', '.join(shapes)}"
     return ", ".join(f"{name} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else
                      f"{name} = {value!r}" if isinstance(value, (int, float, str)) else name
                      for name, value in trial.items())

@@ -102,8 +102,91 @@ def decode_with(answer, inputs):
         return "endless"
 
 
+@torch.enable_grad()
+def build_with(answer, inputs):
+    """An nn.Module class is built, given its numbers, and called: once for each of inputs["calls"].
+
+    inputs: "arguments", a list for the constructor; "state" {"name": tensor}, parameters and buffers by their
+    names in state_dict() (others stay as the class made them); "calls", a list of (mode, arguments), the mode
+    "train" or "eval"; "reads", names to look at afterwards.  The result is a list: what each call returned,
+    then the value of each name read, then those of these names that take gradients.  Gradients flow to the
+    parameters in "state" and to the arguments of the calls: these are part of a graph, as inside a network.
+    """
+    module = answer(*inputs["arguments"])
+    values = _named_values(module, inputs["state"], inputs["reads"])
+    for name in set(inputs["state"]) & {name for name, _ in module.named_parameters()}:
+        values[name] = _on_graph(inputs["state"][name])
+    inputs["calls"] = _on_graph(inputs["calls"])
+    outputs = []
+    for mode, arguments in inputs["calls"]:
+        module.train(mode == "train")
+        outputs.append(torch.func.functional_call(module, values, tuple(arguments)))
+    outputs += [values[name].clone() for name in inputs["reads"]]
+    return [*outputs, [name for name in inputs["reads"] if values[name].requires_grad]]
+
+
+def _named_values(module, state, reads):
+    """The module's parameters and buffers by name, those in `state` replaced by copies of it."""
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"{type(module).__name__} is no nn.Module: write class ...(nn.Module), and "
+                        "super().__init__() first in __init__")
+    if type(module).forward is torch.nn.Module.forward:
+        raise AttributeError(f"{type(module).__name__} has no method forward")
+    values = dict(module.state_dict(keep_vars=True))
+    missing = [name for name in dict.fromkeys([*state, *reads]) if name not in values]
+    if missing:
+        raise AttributeError(f"no parameter or buffer is named {', '.join(missing)}; "
+                             f"there are: {', '.join(values) or 'none'}")
+    for name, value in state.items():
+        if values[name].shape != value.shape:
+            raise ValueError(f"{name} has shape {tuple(values[name].shape)}, expected {tuple(value.shape)}")
+    return values | {name: value.detach().clone() for name, value in state.items()}
+
+
+def _on_graph(value):
+    """Nested values with every floating tensor as the result of an operation that takes gradients."""
+    if isinstance(value, torch.Tensor):
+        return value.requires_grad_().clone() if value.is_floating_point() else value
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_on_graph, value))
+    return value
+
+
+def call_with_functions(answer, inputs):
+    """The usual call, with functions among the arguments, in lists as well, each rebuilt from its numbers.
+
+    {"function": "layer", "W": (d, d), "b": (d,)} becomes x -> tanh(x) W + b, and {"function": "norm",
+    "gamma": (d,), "beta": (d,)} a layer norm with that gain and shift; {"function": "mix", "A": (n, n),
+    "W": (d, d')} becomes X -> tanh(A X W), which mixes the rows of X.
+    """
+    return answer(*map(_with_functions, inputs.values()))
+
+
+def _with_functions(value):
+    if isinstance(value, list):
+        return [_with_functions(part) for part in value]
+    if not (isinstance(value, dict) and "function" in value):
+        return value
+    kind, first, second = value.values()
+    if kind == "layer":
+        return lambda x: torch.tanh(x) @ first + second
+    if kind == "mix":
+        return lambda X: torch.tanh(first @ X @ second)
+    return lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], first, second)
+
+
+@torch.enable_grad()
+def call_watched(answer, inputs):
+    """As `call_with_functions`, for an answer that differentiates by itself: the result is a list, what it
+    returned and the names of those arguments that require gradients afterwards, as none did before."""
+    output = call_with_functions(answer, inputs)
+    return [output, [name for name, value in inputs.items()
+                     if isinstance(value, torch.Tensor) and value.requires_grad]]
+
+
 # How an answer is put to use; a lesson whose answers are no plain functions of data adds its own.
-PROBES = {"call": call, "decode": decode_with}
+PROBES = {"call": call, "decode": decode_with, "build": build_with, "functions": call_with_functions,
+          "watched": call_watched}
 
 
 class _Calls(TorchFunctionMode):
@@ -141,6 +224,7 @@ def observe(answer, inputs, probe="call", gradients=True):
     return seen
 
 
+@torch.enable_grad()  # a notebook may have switched them off for all that follows
 def _gradients(answer, inputs, probe):
     given = decode(encode(inputs))
     leaves = [tensor.requires_grad_() for tensor in tensors(given) if tensor.is_floating_point()]

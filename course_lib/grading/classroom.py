@@ -1,28 +1,22 @@
 """Grade a class into a folder: several at a time, each once, and on from where it stopped."""
 
-import concurrent.futures
 import contextlib
-import multiprocessing
-import os
-import signal
 import sys
-import threading
-import time
-from concurrent.futures.process import BrokenProcessPool
 
 from tqdm import tqdm
 
-from .. import checks, exercise
-from . import report, submissions
-from .grade import TIMEOUT, Settings, fresh_seed, grade_submission, ungraded, unreadable
+from .. import exercise
+from . import cluster, pool, report, submissions
+from .grade import TIMEOUT, Settings, fresh_seed, unreadable
 from .gradebook import Gradebook
-from .merge import code_digest, merge
+from .merge import merge
 
 
-def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1):
+def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1, dask=None):
     """Grade what lies under `source`, and write grades.csv, results.json, junit.xml and the pages to `out`.
 
     seed: draws the inputs of every item; without one it is fresh, so that nobody can know them.
+    workers: notebooks at a time.  dask: the address of a Dask scheduler, whose workers grade instead.
     Submissions that have not changed since the last run are not graded again (a seed other than the
     one they were graded with counts as a change).  Returns (results, how many were graded now).
     Raises GradingError.
@@ -34,9 +28,10 @@ def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1):
     if seed is None:
         seed = fresh_seed() if book.seed is None or todo and book.complete else book.seed
     book.begin(seed)
+    settings = Settings(seed, timeout, private=(source, out))
+    each = cluster.each(todo, settings, dask) if dask is not None else pool.each(todo, settings, workers)
     with tqdm(total=len(found), initial=len(found) - len(todo), desc="grading", unit="notebook",
-              disable=None, file=sys.stderr) as bar, contextlib.closing(
-              _each(todo, Settings(seed, timeout, private=(source, out)), workers)) as graded:
+              disable=None, file=sys.stderr) as bar, contextlib.closing(each) as graded:
         for one, result in graded:
             results[one] = result
             book.save(one, result)
@@ -61,82 +56,3 @@ def known(book, submission, seed, timeout):
         return None
     stopped = any(item["status"] == "timeout" for item in piece["items"])
     return None if stopped and piece["timeout"] != timeout else piece
-
-
-def _each(todo, settings, workers):
-    """(submission, result) of each, as they are ready.
-
-    Every one is graded in a process beside this one.  If such a process is ended from outside, those
-    that were not ready are tried again alone; only the one that it happens to again is left ungraded.
-    """
-    if not todo:
-        return
-    left = list(todo)
-    try:
-        for one, result in _in_pool(todo, settings, workers):
-            left.remove(one)
-            yield one, result
-    except BrokenProcessPool:
-        for one in left:
-            try:
-                yield next(_in_pool([one], settings, 1))
-            except BrokenProcessPool:
-                yield one, ungraded(one, "failed", "not graded: it ended the process that graded it")
-
-
-def _in_pool(todo, settings, workers):
-    _warm(todo, settings)
-    before = multiprocessing.active_children()
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(max(1, min(workers, len(todo))), context, _in_worker,
-                                                  (os.getpid(),))
-    try:
-        waiting = {pool.submit(_work, one, settings): one for one in todo}
-        for future in concurrent.futures.as_completed(waiting):
-            yield waiting[future], future.result()
-    except BaseException:  # Ctrl-C above all: don't wait for what is being graded
-        for process in set(multiprocessing.active_children()) - set(before):
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _warm(todo, settings):
-    """Import once, before the processes are forked, what each of them needs."""
-    settings.make_kernel()
-    from . import kernel, plugin, sitting  # noqa: F401
-    code_digest()  # of the code as it is now
-    for stem in {one.exercise for one in todo} - {None}:
-        with contextlib.suppress(ImportError):
-            checks.items(stem)
-
-
-def _work(submission, settings):
-    """`grade_submission`; when the process is terminated it ends its kernel first."""
-    def stop(*_):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise KeyboardInterrupt
-    signal.signal(signal.SIGTERM, stop)
-    try:
-        try:
-            return grade_submission(submission, settings)
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    except KeyboardInterrupt:
-        os._exit(1)  # back in the pool it could wait for ever
-
-
-def _in_worker(parent):
-    """One thread for the references; Ctrl-C is the grader's to handle; and no life after the grader's."""
-    import torch
-    torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-    def watch():  # the process of a pool would wait for ever
-        while os.getppid() == parent:
-            time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(10)
-        os._exit(1)
-    threading.Thread(target=watch, daemon=True).start()

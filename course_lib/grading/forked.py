@@ -50,7 +50,7 @@ class ForkedKernel:
         key = secrets.token_hex(8).encode()
         try:
             self.lane.line.settimeout(timeout)
-            frames.send(self.lane.line, json.dumps([key.decode(), *request]).encode())
+            frames.send(self.lane.line, json.dumps([key.decode(), timeout, *request]).encode())
             answer = frames.receive(self.lane.line, timeout)
         except TimeoutError:
             raise KernelLost("timeout", f"still running after {timeout:g} s and was stopped: "

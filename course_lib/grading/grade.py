@@ -1,6 +1,7 @@
 """Grade one notebook."""
 
 import importlib
+import inspect
 import secrets
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ from .. import checks, exercise
 from . import GradingError, submissions, tidy
 from .merge import merge, points
 
+LONGEST = 20_000  # characters of an answer that feedback shows
 TIMEOUT = 20.0  # seconds for one cell, and for all calls of one answer
 
 
@@ -59,9 +61,17 @@ def grade_notebook(path, stem, settings):
     rows = []
     for name, item in items.items():
         verdict = seat.verdicts[name]
-        rows.append(_row(name, item.points, verdict.status, verdict.message, verdict.mistake,
-                         checks.pointer(stem, item)))
+        row = _row(name, item.points, verdict.status, verdict.message, verdict.mistake,
+                   checks.pointer(stem, item))
+        rows.append({**row, "asked": asked(item), "answer": tidy(merged.given.get(name, ""), LONGEST) or None,
+                     "detail": None if verdict.passed else seat.details.get(name)})
     return _totals({**result, "items": rows, "sandbox": seat.sandbox})
+
+
+def asked(item):
+    """What an item is to do: how it is called, and what it returns."""
+    arguments = inspect.signature(item.reference).parameters
+    return f"{item.name}({', '.join(arguments)}) returns {', '.join(item.returns)}"
 
 
 def _row(name, points, status, message, mistake=None, see=None):

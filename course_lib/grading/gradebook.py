@@ -9,6 +9,7 @@ from pathlib import Path
 from . import GradingError
 from .submissions import printable, safe
 
+PASSING = ".part"  # ends the name of a file that is being written
 MARKER = ".course-grades.json"  # says that the folder is ours, and how far the last run came
 
 
@@ -33,6 +34,9 @@ class Gradebook:
         if type(self.seed) is not int:
             self.seed, self.complete = None, True
         self._mark()
+        for half in self.folder.rglob(f".*{PASSING}"):  # of a run that was killed
+            with contextlib.suppress(OSError):
+                half.unlink()
 
     def begin(self, seed):
         """Note that a run with this seed is on its way: if it is killed, the next goes on with it."""
@@ -77,7 +81,7 @@ def write(path, text):
     """Write text to `path` in one step: who reads it sees the old file or the new one."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    passing = path.with_name(f".{path.name[:60]}.{os.getpid()}.part")
+    passing = path.with_name(f".{path.name[:60]}.{os.getpid()}{PASSING}")
     try:
         with open(passing, "wb") as file:
             file.write(text.encode("utf-8"))

@@ -39,13 +39,13 @@ class Merged:
 
 def merge(path, stem):
     """The Merged notebook of the submission at `path`.  Raises NotebookError if either can't be read."""
-    submission, pristine = exercise.read(path), exercise.pristine(stem)
+    submission, pristine = exercise.read(path), _handed_out(stem)
     stubs = {exercise.grade_id(cell): cell.source for cell in pristine.cells if exercise.grade_id(cell)}
     answers, notes = exercise.answers(submission, stubs)
     given = {name: source for name, source in answers.items()
              if source.strip() and source.strip() != stubs[name].strip()}
-    merged = copy.deepcopy(pristine)
-    merged.cells = [cell for cell in merged.cells
+    merged = copy.copy(pristine)
+    merged.cells = [copy.deepcopy(cell) for cell in pristine.cells
                     if cell.cell_type == "code" and "try-it" not in cell.metadata.get("tags", [])]
     for cell in merged.cells:
         cell.source = given.get(exercise.grade_id(cell), cell.source)
@@ -55,9 +55,24 @@ def merge(path, stem):
 def points(stem):
     """{name: points} of the items of an exercise; empty if this copy of the course lacks it."""
     try:
-        return _points(exercise.pristine(stem))
+        return _points(_handed_out(stem))
     except exercise.NotebookError:
         return {}
+
+
+def _handed_out(stem):
+    """The exercise, pristine; to be read and not to be changed.  Raises NotebookError."""
+    stamps = []
+    for folder in ("solutions", exercise.PRISTINE):
+        path = exercise.ROOT / folder / f"{stem}.ipynb"
+        stamps.append(path.stat().st_mtime_ns if path.exists() else None)
+    return _pristine(exercise.ROOT, stem, tuple(stamps))
+
+
+@functools.lru_cache(maxsize=16)
+def _pristine(root, stem, stamps):
+    """Read once for a class; root and stamps tell when it has changed."""
+    return exercise.pristine(stem)
 
 
 def _points(pristine):

@@ -91,4 +91,6 @@ def page_template(name="feedback.html.j2"):
 def page(result, template=None):
     """One student's feedback on one exercise, as HTML that needs nothing else."""
     title = (result["exercise"] or "").replace("_", " ") or "unknown exercise"
-    return (template or page_template()).render({"message": None, **result, "title": title}) + "\n"
+    items = [{"asked": None, "answer": None, "detail": None, **item} for item in result["items"]]
+    known = {"message": None, "sandbox": None, **result, "title": title, "items": items}
+    return (template or page_template()).render(known) + "\n"

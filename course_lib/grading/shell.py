@@ -6,9 +6,12 @@ submission, so nothing that it answers is more than a claim.
 
 import contextlib
 import json
+import math
 import os
+import resource
 import sys
 import tempfile
+import time
 
 import torch
 from IPython.core.compilerop import CachingCompiler
@@ -76,10 +79,12 @@ def warm_up(shell):
 
 
 def serve(shell, line):
-    """Answer requests until the other end hangs up: [key, "run", source] or [key, "observe", ...]."""
+    """Answer requests until the other end hangs up: [key, seconds, "run", source] or
+    [key, seconds, "observe", ...]."""
     own = os.getpid()
     while True:
-        key, kind, *arguments = json.loads(frames.receive(line))
+        key, seconds, kind, *arguments = json.loads(frames.receive(line))
+        limit_processor(seconds)
         try:
             text = run(shell, *arguments) if kind == "run" else inside.observed(shell.user_ns, *arguments)
         except BaseException as problem:  # an answer raised what nobody should: then only that can be told
@@ -89,6 +94,13 @@ def serve(shell, line):
         if len(text) > LONGEST:
             text = json.dumps("more than can be compared")
         frames.send(line, (key + text).encode())
+
+
+def limit_processor(seconds):
+    """So much processor time for one request, whatever the number of threads; copies inherit the limit."""
+    most = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    soft = math.ceil(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (min(soft, most) if most > 0 else soft, most))
 
 
 def run(shell, source):

@@ -2,18 +2,18 @@
 
 import contextlib
 import inspect
-import re
 
 from ..checks import honesty
 from ..checks.judge import Verdict, judge
 from . import GradingError, tidy, wire
 from .kernel import Interrupted, KernelLost
 from .question import question
+from .traces import leaves_traces
+from .words import HELPERS, UNANSWERED, difference, raised
 
 SET_UP = 60.0  # seconds at least for a set-up cell: it imports torch
 IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
-HELPERS = "\n    Only the answer cells are graded: what an answer needs belongs into its own cell."
-UNANSWERED = "not answered yet."
+APART = "\n    (tried without your other answers: one of them changes what this one needs)"
 
 
 class Sitting:
@@ -22,17 +22,21 @@ class Sitting:
     given: {name: source} of the answers that were handed in.  notes: {name: text} for the feedback.
     kernel: makes a kernel; a lost one (hung, ended) is made anew and brought to where it was.
     timeout: seconds for one cell, and for all calls of one answer.
-    verdicts: {name: Verdict}, filled by `examine`.  sandbox: what held the kernel, in words.
+    verdicts: {name: Verdict}, filled by `examine`.  details: {name: what came out and what was expected,
+    where a named mistake does not say it}.  sandbox: what held the kernel, in words.
     """
 
     def __init__(self, items, given, notes, seed, kernel, timeout):
         self.items, self.given, self.notes, self.seed = items, given, notes, seed
         self.make_kernel, self.timeout = kernel, timeout
         self.kernel, self.sandbox, self.begun = None, None, False
-        self.ran, self.broken, self.lent, self.verdicts = {}, {}, [], {}  # ran: {source: seconds}, in order
+        self.ran, self.broken, self.lent = {}, {}, []  # ran: {source: seconds}, in order
+        self.verdicts, self.details = {}, {}
+        self.set_ups, self.tracing = [], False  # tracing: an answer left more behind than its names
 
     def set_up(self, source):
         """Run a cell of the pristine notebook.  Raises GradingError if it fails before any answer ran."""
+        self.set_ups.append(source)
         try:
             problem = self._run(source, max(self.timeout, SET_UP)).error
         except KernelLost as lost:
@@ -51,12 +55,15 @@ class Sitting:
             self.broken[name] = Verdict(lost.status, str(lost))
             return
         if outcome.error:
-            self.broken[name] = _raised(*outcome.error)
+            self.broken[name] = raised(*outcome.error)
 
     def examine(self, name):
         """Reach the verdict on an item; lend its reference to later answers if they build on it in vain."""
         item = self.items[name]
         verdict = self._verdict(item)
+        if self.tracing and verdict.status in ("wrong", "error", "timeout"):
+            verdict = self._apart(item)
+        self.tracing = self.tracing or leaves_traces(self.given.get(name, ""))
         lent = [used for used in item.uses if used in self.lent]
         if lent and verdict.status != "missing":
             verdict.message += f"\n    (tried with the right {', '.join(lent)}: yours does not pass yet)"
@@ -66,6 +73,24 @@ class Sitting:
         self.verdicts[name] = verdict
         if not verdict.passed and any(name in self.items[other].uses for other in self.given):
             self._lend(item)
+        return verdict
+
+    def _apart(self, item):
+        """The verdict on an answer without those before it, in a kernel of its own."""
+        self.close()
+        alone = Sitting(self.items, {item.name: self.given[item.name]}, {}, self.seed, self.make_kernel,
+                        self.timeout)
+        try:
+            for source in self.set_ups:
+                alone.set_up(source)
+            for used in item.uses:
+                alone._lend(self.items[used])
+            alone.answer(item.name, self.given[item.name])
+            verdict = alone._verdict(item)
+            self.details.update(alone.details)
+        finally:
+            alone.close()
+        verdict.message += APART * verdict.passed
         return verdict
 
     def close(self):
@@ -109,6 +134,8 @@ class Sitting:
             verdict = judge(item, asked.trials, seen, asked.observe)
         except Exception as problem:  # a result so odd that even the comparison fails is not the right one
             return Verdict("error", f"gave a result that can't be compared ({type(problem).__name__}).")
+        if verdict.mistake:
+            self.details[item.name] = difference(item, asked, seen)
         errors = {one["error"]["type"] for one in seen if one["error"]}
         if verdict.status == "error" and "NameError" in errors:
             verdict.message += HELPERS
@@ -158,11 +185,3 @@ class Sitting:
                 del self.ran[source]
                 self.close()
                 return
-
-
-def _raised(kind, text):
-    """The verdict on a cell that raises an error and so defines nothing."""
-    if kind == "NotImplementedError":
-        return Verdict("missing", UNANSWERED)
-    text = re.sub(r"\(\S+\.py, line (\d+)\)", r"(line \1 of the cell)", text)
-    return Verdict("error", f"the cell raises {kind}: {text}{HELPERS * (kind == 'NameError')}")

@@ -4,18 +4,22 @@
 
 The grader asks the warm process for lanes.  A lane has a sandbox and starts submissions in it, one
 after the other: each is a process of its own, forked when nothing of the last one is left.  The lane
-watches over what it uses, and tells the grader how it ended.  It is all gone with the grader.
+watches over what it uses, and tells the grader how it ended.  It is all gone with the grader: a lane
+ends what it started when the grader's line closes, and what a lane that was killed left behind falls to
+the warm process, which ends it.
 """
 
 import contextlib
 import gc
 import json
 import os
+import select
 import signal
 import socket
 import sys
 import time
 
+LOOK = 1000  # milliseconds between two looks for what a killed lane left behind
 PARTING = 10.0  # seconds at most for lanes to end by themselves
 
 
@@ -24,26 +28,44 @@ def main(descriptor):
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(1 << 16) or b"{}")
     shell = _import_all()
-    from . import layers
+    from . import layers, linux
     walls = layers.best(settings.get("private", ()), settings.get("without", ()))
-    while given := _sent(control):
-        _reap()
-        if not os.fork():
+    linux.prctl(linux.CHILD_SUBREAPER, 1)
+    lanes = set()
+    while given := _next(control, lanes):
+        made = os.fork()
+        if not made:
             control.close()
             _and_end(lane, shell, walls, socket.socket(fileno=given))
+        lanes.add(made)
         os.close(given)
     end = time.monotonic() + PARTING
-    while _reap() and time.monotonic() < end:  # lanes put away what they made; then they end with this
+    while _left(lanes) and time.monotonic() < end:  # lanes put away what they made; then they end with this
+        time.sleep(0.01)
+    while _left(set()):
         time.sleep(0.01)
 
 
-def _reap():
-    """Take note of the lanes that have ended.  Returns whether others are left."""
+def _next(control, lanes):
+    """The next request of the grader; None when it is gone."""
+    ready = select.poll()
+    ready.register(control, select.POLLIN)
+    while not ready.poll(LOOK):
+        _left(lanes)
+    return _sent(control)
+
+
+def _left(lanes):
+    """Take note of processes that have ended, end those that are no lanes.  Returns whether any are left."""
     with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            continue
-        return True
-    return False
+        while ended := os.waitpid(-1, os.WNOHANG)[0]:
+            lanes.discard(ended)
+    from . import watch
+    found = watch.children()
+    for stray in found - lanes:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(stray, signal.SIGKILL)
+    return bool(found)
 
 
 def _import_all():

@@ -50,6 +50,11 @@ def excess(walls, before):
     return None
 
 
+def children():
+    """The numbers of the processes that this one started, or that fell to it."""
+    return {process.pid for process in psutil.Process().children()}
+
+
 def members(walls):
     """The numbers of all processes of a submission."""
     if "namespaces" in walls.layers:
@@ -90,17 +95,27 @@ def sweep(walls):
     """End all that a submission started, and empty its scratch folder."""
     end = time.monotonic() + PARTING
     while time.monotonic() < end:
-        with contextlib.suppress(ProcessLookupError):
-            if os.getpid() == 1:  # of a namespace: all there are
-                os.kill(-1, signal.SIGKILL)
-            else:
-                for pid in members(walls):
-                    os.kill(pid, signal.SIGKILL)
+        _send(signal.SIGKILL, [-1] if os.getpid() == 1 else _at_rest(walls))  # -1: all of a namespace
         if not _reap():
             break
         time.sleep(0.001)
     if "namespaces" not in walls.layers:
         sandbox.empty(walls.scratch)
+
+
+def _at_rest(walls):
+    """The processes of a submission, all stopped: what is stopped starts no more."""
+    found = set()
+    while new := set(members(walls)) - found:
+        _send(signal.SIGSTOP, new)
+        found |= new
+    return found
+
+
+def _send(number, pids):
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
 
 
 def _reap(but=None):
