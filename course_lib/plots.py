@@ -89,6 +89,36 @@ def heatmap(values, title, rows=None, columns=None, ylabel="", xlabel="", axes=N
     return figure
 
 
+def links(above, below, sure, possible=(), title="", axes=None):
+    """A sentence over its translation, joined word by word: an alignment as lines.
+
+    above, below: lists of tokens.  sure, possible: pairs (i, j), i counts `below`, j counts `above`; sure
+    ones are drawn solid, merely possible ones dotted.
+    """
+    figure = None
+    if axes is None:
+        figure, axes = picture(height=1.4)
+    upper, lower = _places(above), _places(below)
+    width = max(upper[-1], lower[-1]) + 3
+    axes.set(xlim=(-3, width), ylim=(-0.35, 1.35), title=title)
+    axes.axis("off")
+    for i, j in sorted(set(possible) | set(sure)):
+        certain = (i, j) in sure
+        axes.plot([lower[i], upper[j]], [0.16, 0.84], color=COLOURS[0] if certain else "grey",
+                  linestyle="-" if certain else ":", linewidth=1.4 if certain else 1.0)
+    for row, tokens, places in ((1, above, upper), (0, below, lower)):
+        for token, place in zip(tokens, places, strict=True):
+            axes.text(place, row, token, ha="center", va="center")
+    return figure
+
+
+def _places(tokens):
+    """Where the middle of each token stands, in letters; Hangul is nearly twice as wide."""
+    widths = [sum(1.0 if letter.isascii() else 1.8 for letter in token) for token in tokens]
+    starts = [sum(widths[:number]) + 1.6 * number for number in range(len(tokens))]
+    return [start + width / 2 for start, width in zip(starts, widths, strict=True)]
+
+
 def _write_values(axes, values, image):
     for i, row in enumerate(values):
         for j, value in enumerate(row):

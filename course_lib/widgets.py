@@ -1,4 +1,4 @@
-"""Things to click: `explore` a drawing with sliders, answer a `quiz`.
+"""Things to click: `explore` a drawing with sliders, `paint` a table, answer a `quiz`, `listen` to a sound.
 
 With the static switch on (stored outputs, tests) they show their default picture and text instead.
 """
@@ -7,7 +7,8 @@ import html
 import inspect
 
 import ipywidgets
-from IPython.display import Markdown
+import numpy as np
+from IPython.display import HTML, Audio, Markdown
 
 from . import runtime
 
@@ -28,21 +29,61 @@ def explore(draw, **ranges):
     if runtime.static():
         return draw(**start)
     controls = {name: _control(name, ranges[name], value) for name, value in start.items()}
+    return _live(lambda: draw(**{name: box.value for name, box in controls.items()}), [*controls.values()])
+
+
+def paint(draw, cells, rows, columns, **ranges):
+    """Draw with a table of cells to click on and off: ``paint(draw, mask, words, words, layers=[1, 2])``.
+
+    draw: a function of the table, Boolean (n, m), and of the values named in `ranges`, as in `explore`;
+    it returns a figure.  cells: the table to start from.  rows, columns: n and m texts beside it.
+    """
+    start = {name: inspect.signature(draw).parameters[name].default for name in ranges}
+    if runtime.static():
+        return draw(cells, **start)
+    buttons = [[_cell(bool(on), f"{row}, {column}") for column, on in zip(columns, line, strict=True)]
+               for row, line in zip(rows, cells, strict=True)]
+    table = [ipywidgets.Label(text) for text in ["", *columns]]
+    for row, line in zip(rows, buttons, strict=True):
+        table += [ipywidgets.Label(row), *line]
+    grid = ipywidgets.GridBox(table, layout={"grid_template_columns": f"repeat({len(columns) + 1}, 64px)"})
+    controls = {name: _control(name, ranges[name], value) for name, value in start.items()}
+
+    def painted():
+        now = cells.clone()
+        for i, line in enumerate(buttons):
+            for j, button in enumerate(line):
+                now[i, j] = button.value
+        return draw(now, **{name: box.value for name, box in controls.items()})
+
+    return _live(painted, [*sum(buttons, []), *controls.values()], [grid, *controls.values()])
+
+
+def _cell(on, tooltip):
+    """A button that stays down while its cell is on, with a tick in it."""
+    button = ipywidgets.ToggleButton(on, icon="check" if on else "", tooltip=tooltip,
+                                     layout={"width": "56px", "height": "26px"})
+    button.observe(lambda change: setattr(button, "icon", "check" if change["new"] else ""), names="value")
+    return button
+
+
+def _live(make, boxes, shown=None):
+    """The boxes, or what is `shown` for them, over the picture that `make` draws anew at every change."""
     # at its own size: a stretched picture is blurred
     image = ipywidgets.Image(format="png", layout={"align_self": "flex-start", "max_width": "100%"})
     error = ipywidgets.HTML()
 
     def update(_change=None):
         try:
-            image.value = draw(**{name: box.value for name, box in controls.items()})._repr_png_()
+            image.value = make()._repr_png_()
             error.value = ""
         except Exception as problem:  # shown to the reader: a callback's traceback would be lost
             error.value = f"<b>{type(problem).__name__}</b>: {html.escape(str(problem))}"
 
-    for box in controls.values():
+    for box in boxes:
         box.observe(update, names="value")
     update()
-    return ipywidgets.VBox([*controls.values(), image, error])
+    return ipywidgets.VBox([*(shown or boxes), image, error])
 
 
 def _control(name, values, start):
@@ -78,3 +119,17 @@ def quiz(question, *choices):
         buttons.append(button)
     return ipywidgets.VBox([ipywidgets.HTML(f"<p><b>Predict.</b> {question}</p>"),
                             ipywidgets.HBox(buttons, layout=ipywidgets.Layout(flex_flow="row wrap")), answer])
+
+
+def listen(waves, rate=8000):
+    """A player for each sound: ``listen({"as it was": wave, "as it became": other})``.
+
+    waves: {"label": (samples,) tensor or array of floats}.  rate: samples a second.  All are
+    played at one scale.  With the static switch on there is no sound, only a line that says so.
+    """
+    if runtime.static():
+        return Markdown(f"*{len(waves)} sounds to play: run this cell.*")
+    waves = {label: np.asarray(wave, dtype=float) for label, wave in waves.items()}
+    loudest = max((np.abs(wave).max() for wave in waves.values()), default=0.0) or 1.0
+    players = [(label, Audio(wave / loudest, rate=rate, normalize=False)) for label, wave in waves.items()]
+    return HTML("".join(f"<p>{html.escape(label)}<br>{sound._repr_html_()}</p>" for label, sound in players))

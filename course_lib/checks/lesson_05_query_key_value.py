@@ -1,0 +1,559 @@
+"""Exercise 05: softmax, its Jacobian, scaled dot-product attention, and style tokens."""
+
+import math
+
+import torch
+
+from ..models import attention as models
+from ..models import style_tokens
+from .spec import Item, normal
+
+IN_CODE, IN_SOFTMAX = "From formula to code", "The softmax, and its slope"
+IN_TOKENS = "Style tokens"
+SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+
+
+# ---------------------------------------------------------------- softmax
+
+def _softmax_inputs(generator):
+    def draw(*shape, dtype=torch.float32):
+        return normal(generator, *shape, dtype=dtype)
+
+    level = draw(2, 4, dtype=torch.float64) + 1e4                                   # every exp overflows
+    levels = draw(3, 4, dtype=torch.float64) + torch.tensor([[0.0], [1e4], [-1e4]], dtype=torch.float64)
+    wide = draw(2, 5, dtype=torch.float64) * torch.tensor([1e4, 1.0, 1.0, 1.0, 1.0], dtype=torch.float64).abs()
+    wide[:, 0] = torch.tensor([1e4, -1e4])
+    return [{"x": draw(2, 3, 4)}, {"x": draw(3, 5, dtype=torch.float64), "dim": 0}, {"x": draw(3, 3)},
+            {"x": draw(2, 4, 3), "dim": 1}, {"x": draw(1, 4), "dim": -1}, {"x": level}, {"x": levels}, {"x": wide}]
+
+
+softmax = Item("softmax", 1, _softmax_inputs, models.softmax, ("p, the shape of x",), IN_SOFTMAX,
+               free=("softmax", "log_softmax", "softmin", "Softmax", "Softmin", "LogSoftmax"),
+               properties=((lambda trial, p: bool((p >= 0).all()), "softmax gives no negative numbers."),
+                           (lambda trial, p: torch.allclose(p.sum(trial.get("dim", -1)).double(),
+                                                            torch.ones((), dtype=torch.float64), atol=1e-4),
+                            "the sum along dim must be 1.")))
+
+
+def _ratio(x, dim, of=torch.exp):
+    e = of(x)
+    return e / e.sum(dim=dim, keepdim=True)
+
+
+@softmax.mistake("exp overflows: for large x it gives inf / inf = nan. Take the maximum along dim off first.")
+def overflows(x, dim=-1):
+    return _ratio(x, dim)
+
+
+@softmax.mistake("the mean is taken off; a value far above the mean still overflows. Take the MAXIMUM off.")
+def subtracts_the_mean(x, dim=-1):
+    return _ratio(x - x.mean(dim=dim, keepdim=True), dim)
+
+
+@softmax.mistake("the maximum of the WHOLE tensor is taken off; rows far below it become 0 / 0. Take each row's own: "
+                 "amax(dim=dim, keepdim=True).")
+def global_maximum(x, dim=-1):
+    return _ratio(x - x.max(), dim)
+
+
+@softmax.mistake("dim is ignored: the sum always runs along the last axis.")
+def always_the_last_axis(x, dim=-1):
+    return models.softmax(x, -1)
+
+
+@softmax.mistake("dim is ignored: the sum always runs along the first axis.")
+def always_the_first_axis(x, dim=-1):
+    return models.softmax(x, 0)
+
+
+@softmax.mistake("without dim the sum runs along the first axis; the default is the last, dim=-1.")
+def default_is_the_first_axis(x, dim=0):
+    return models.softmax(x, dim)
+
+
+@softmax.mistake("the sum runs over the whole tensor; it runs along dim only.")
+def sum_of_everything(x, dim=-1):
+    e = torch.exp(x - x.max())
+    return e / e.sum()
+
+
+@softmax.mistake("keepdim=True is missing: without it the maximum and the sum line up with the wrong axis.")
+def keepdim_left_out(x, dim=-1):
+    e = torch.exp(x - x.amax(dim=dim, keepdim=True))
+    return e / e.sum(dim=dim)
+
+
+@softmax.mistake("exp is missing: x itself is divided by its sum, so shares can be negative.")
+def no_exp(x, dim=-1):
+    return _ratio(x, dim, of=lambda x: x)
+
+
+@softmax.mistake("it is divided by the largest exp, so the largest share is 1; divide by the SUM.")
+def divides_by_the_largest(x, dim=-1):
+    return torch.exp(x - x.amax(dim=dim, keepdim=True))
+
+
+@softmax.mistake("the sign is turned: the smallest x gets the largest share (that is softmin).")
+def softmin(x, dim=-1):
+    return models.softmax(-x, dim)
+
+
+@softmax.mistake("this is the logarithm of the softmax: an exp is still to come.")
+def log_of_it(x, dim=-1):
+    return models.softmax(x, dim).log()
+
+
+@softmax.mistake("the powers are of 2; exp has the base e = 2.718.")
+def base_two(x, dim=-1):
+    return models.softmax(x * math.log(2), dim)
+
+
+@softmax.mistake("large x are cut off to keep exp finite, so all of them get the same share; take the maximum off instead.")
+def clamps_large_values(x, dim=-1):
+    return _ratio(x.clamp(-80, 80), dim)
+
+
+@softmax.mistake("nan is replaced after the overflow, which loses the large values; take the maximum off before exp.")
+def nan_to_zero(x, dim=-1):
+    return torch.nan_to_num(_ratio(x, dim))
+
+
+@softmax.mistake("x is changed in place: the caller still needs it. Write x - maximum, not x -= maximum.")
+def in_place(x, dim=-1):
+    with torch.no_grad():
+        x.sub_(x.amax(dim=dim, keepdim=True))
+    return _ratio(x, dim)
+
+
+# ---------------------------------------------------------------- softmax_jacobian
+
+def _jacobian_inputs(generator):
+    def draw(*shape, dtype=torch.float32):
+        return {"p": normal(generator, *shape, dtype=dtype).softmax(dim=-1)}
+    return [draw(2, 3), draw(4), draw(2, 3, 5, dtype=torch.float64), draw(3, 3), draw(1, 4)]
+
+
+softmax_jacobian = Item("softmax_jacobian", 2, _jacobian_inputs, models.softmax_jacobian, ("jacobian (..., n, n)",),
+                        IN_SOFTMAX, properties=(
+    (lambda trial, J: torch.allclose(J, J.transpose(-2, -1), atol=1e-5), "the Jacobian of softmax is symmetric."),
+    (lambda trial, J: bool((J.diagonal(dim1=-2, dim2=-1) >= 0).all()),
+     "the diagonal is p_i (1 - p_i), never negative: raising x_i raises p_i.")))
+
+
+def _outer(p):
+    return p[..., :, None] * p[..., None, :]
+
+
+@softmax_jacobian.mistake("only the diagonal is there; raising x_j also lowers every other p_i, by p_i p_j.")
+def diagonal_only(p):
+    return torch.diag_embed(p * (1 - p))
+
+
+@softmax_jacobian.mistake("the term - p_i p_j is missing: diag(p) alone forgets that the shares sum to 1.")
+def outer_product_missing(p):
+    return torch.diag_embed(p)
+
+
+@softmax_jacobian.mistake("the sign is turned: diag(p) counts plus, p p^T minus.")
+def sign_turned(p):
+    return _outer(p) - torch.diag_embed(p)
+
+
+@softmax_jacobian.mistake("p p^T is added; it is taken off.")
+def outer_product_added(p):
+    return torch.diag_embed(p) + _outer(p)
+
+
+@softmax_jacobian.mistake("p_i (1 - p_j) stands everywhere; p_i belongs on the diagonal only, elsewhere it is - p_i p_j.")
+def p_times_one_minus_p(p):
+    return p[..., :, None] * (1 - p[..., None, :])
+
+
+@softmax_jacobian.mistake("p (1 - p) has one number for each x; the Jacobian has one for each PAIR, (..., n, n).")
+def sigmoids_derivative(p):
+    return p * (1 - p)
+
+
+@softmax_jacobian.mistake("the diagonal of p p^T is left out: on the diagonal it is p_i - p_i^2.")
+def diagonal_not_lowered(p):
+    return torch.diag_embed(p) - _outer(p) * (1 - torch.eye(p.size(-1), dtype=p.dtype))
+
+
+@softmax_jacobian.mistake("the identity stands where diag(p) belongs.")
+def identity_for_diag(p):
+    return torch.eye(p.size(-1), dtype=p.dtype) - _outer(p)
+
+
+@softmax_jacobian.mistake("p^T p, a single number, is taken off; p p^T is a matrix with p_i p_j in row i, column j.")
+def inner_product(p):
+    return torch.diag_embed(p) - (p * p).sum(dim=-1)[..., None, None]
+
+
+@softmax_jacobian.mistake("softmax is taken once more: p is already its result.")
+def softmax_twice(p):
+    return models.softmax_jacobian(p.softmax(dim=-1))
+
+
+@softmax_jacobian.mistake("the rows of the batch are added up: each has a Jacobian of its own, (..., n, n).")
+def summed_over_the_batch(p):
+    return models.softmax_jacobian(p).flatten(0, -3).sum(dim=0) if p.dim() > 1 else models.softmax_jacobian(p)
+
+
+@softmax_jacobian.mistake("each row is scaled by p once more: J_ij is p_i ([i = j] - p_j), with one factor p_i.")
+def one_factor_too_many(p):
+    return models.softmax_jacobian(p) * p[..., :, None]
+
+
+# ---------------------------------------------------------------- attention
+
+def _attention_inputs(generator):
+    def draw(batch, n, m, d_k, d_v, mask=None, dtype=torch.float32):
+        trial = {"Q": normal(generator, *batch, n, d_k, dtype=dtype), "K": normal(generator, *batch, m, d_k, dtype=dtype),
+                 "V": normal(generator, *batch, m, d_v, dtype=dtype)}
+        return trial if mask is None else {**trial, "mask": _mask(generator, *mask)}
+
+    return [draw((2,), 3, 5, 6, 4), draw((2,), 3, 5, 6, 4, mask=(2, 3, 5)), draw((1,), 4, 2, 3, 5, dtype=torch.float64),
+            draw((3,), 3, 3, 3, 3, mask=(3, 3)), draw((4,), 2, 6, 5, 3, mask=(4, 1, 6)), draw((), 2, 4, 3, 5),
+            draw((2, 3), 4, 5, 6, 2)]
+
+
+def _mask(generator, *shape):
+    """Every query may attend to two keys at least, and not to one at least."""
+    order = torch.rand(shape, generator=generator).argsort(dim=-1)
+    allowed = torch.randint(2, shape[-1], (*shape[:-1], 1), generator=generator)
+    return order < allowed
+
+
+attention = Item("attention", 3, _attention_inputs, models.attention, ("output (..., n, d_v)", "weights (..., n, m)"),
+                 IN_CODE, uses=("softmax",), free=SDPA, properties=(
+    (lambda trial, found: torch.allclose(found[1].sum(dim=-1), torch.ones((), dtype=found[1].dtype), atol=1e-4),
+     "each row of weights must sum to 1: the softmax runs over the keys, the last axis."),
+    (lambda trial, found: trial.get("mask") is None
+     or bool((found[1].masked_fill(trial["mask"], 0) == 0).all()),
+     "a key that the mask forbids (False) must get a weight of exactly 0.")))
+
+
+def _scores(Q, K, scale=None):
+    return Q @ K.transpose(-2, -1) / (math.sqrt(Q.size(-1)) if scale is None else scale)
+
+
+def _masked(scores, mask):
+    return scores if mask is None else scores.masked_fill(~mask, -math.inf)
+
+
+def _by(Q, K, V, mask, scale=None, dim=-1):
+    """attention with another scale, or softmax along another axis."""
+    weights = _masked(_scores(Q, K, scale), mask).softmax(dim=dim)
+    return weights @ V, weights
+
+
+@attention.mistake("the scale is missing: divide the scores by sqrt(d_k) before the softmax.")
+def no_scale(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, 1.0)
+
+
+@attention.mistake("the scores are divided by d_k; divide by its ROOT, sqrt(d_k).")
+def d_k_not_its_root(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, Q.size(-1))
+
+
+@attention.mistake("the scores are divided by sqrt(d_v), the width of V; the scale is sqrt(d_k), the width of Q and K.")
+def root_of_d_v(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, math.sqrt(V.size(-1)))
+
+
+@attention.mistake("the scores are divided by sqrt(n), the number of queries; the scale is sqrt(d_k), their width.")
+def root_of_n(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, math.sqrt(Q.size(-2)))
+
+
+@attention.mistake("the scores are divided by sqrt(m), the number of keys; the scale is sqrt(d_k), their width.")
+def root_of_m(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, math.sqrt(K.size(-2)))
+
+
+@attention.mistake("the scores are multiplied by sqrt(d_k); divide by it.")
+def times_the_root(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, 1 / math.sqrt(Q.size(-1)))
+
+
+@attention.mistake("the scores are divided by sqrt(d_k) twice, which is d_k: perhaps both Q and K are scaled by it.")
+def scaled_in_q_and_k_and_scores(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, Q.size(-1) * math.sqrt(Q.size(-1)))
+
+
+@attention.mistake("the scale comes after the softmax, so rows no longer sum to 1; divide the SCORES by sqrt(d_k).")
+def scale_after_softmax(Q, K, V, mask=None):
+    weights = _masked(_scores(Q, K, 1.0), mask).softmax(dim=-1) / math.sqrt(Q.size(-1))
+    return weights @ V, weights
+
+
+@attention.mistake("the softmax runs over the queries (dim=-2); each query shares 1 among its KEYS, dim=-1.")
+def softmax_over_queries(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, dim=-2)
+
+
+@attention.mistake("the softmax runs over the first axis; each query shares 1 among its KEYS, dim=-1.")
+def softmax_over_the_first_axis(Q, K, V, mask=None):
+    return _by(Q, K, V, mask, dim=0)
+
+
+@attention.mistake("the mask is inverted: True means MAY attend, so -inf goes where it is False (~mask).")
+def mask_inverted(Q, K, V, mask=None):
+    return models.attention(Q, K, V, None if mask is None else ~mask)
+
+
+@attention.mistake("the mask acts after the softmax and the rest is not shared out anew; put -inf into the SCORES.")
+def mask_after_softmax(Q, K, V, mask=None):
+    weights = models.attention(Q, K, V)[1]
+    weights = weights if mask is None else weights * mask
+    return weights @ V, weights
+
+
+@attention.mistake("the mask is ignored: keys where it is False still get weight.")
+def mask_ignored(Q, K, V, mask=None):
+    return models.attention(Q, K, V)
+
+
+@attention.mistake("the mask is added as 0 and 1, which only raises some scores by 1; forbidden scores become -inf.")
+def mask_added(Q, K, V, mask=None):
+    scores = _scores(Q, K)
+    weights = (scores if mask is None else scores + mask).softmax(dim=-1)
+    return weights @ V, weights
+
+
+@attention.mistake("forbidden scores are set to 0, and exp(0) = 1 still gives them weight; set them to -inf.")
+def masked_with_zero(Q, K, V, mask=None):
+    scores = _scores(Q, K)
+    weights = (scores if mask is None else scores * mask).softmax(dim=-1)
+    return weights @ V, weights
+
+
+@attention.mistake("the forbidden VALUES are set to 0 and their weights stay; forbid the scores, before the softmax.")
+def masks_only_the_output(Q, K, V, mask=None):
+    output, weights = models.attention(Q, K, V)
+    return (output if mask is None else (weights * mask) @ V), weights
+
+
+@attention.mistake("V is mixed by the scores; the softmax turns them into weights first.")
+def values_by_scores(Q, K, V, mask=None):
+    scores, weights = _scores(Q, K), models.attention(Q, K, V, mask)[1]
+    return (scores if mask is None else scores.masked_fill(~mask, 0)) @ V, weights
+
+
+@attention.mistake("V is mixed by the scores, which are returned too; there is no softmax.")
+def no_softmax(Q, K, V, mask=None):
+    scores = _scores(Q, K) if mask is None else _scores(Q, K).masked_fill(~mask, 0)
+    return scores @ V, scores
+
+
+@attention.mistake("the second result is the scores; return the weights, after the softmax.")
+def scores_for_weights(Q, K, V, mask=None):
+    return models.attention(Q, K, V, mask)[0], _masked(_scores(Q, K), mask)
+
+
+@attention.mistake("the two results are swapped: output first, weights second.")
+def results_swapped(Q, K, V, mask=None):
+    return models.attention(Q, K, V, mask)[::-1]
+
+
+@attention.mistake("only the output is returned; the weights are wanted as well: return output, weights.")
+def only_the_output(Q, K, V, mask=None):
+    return models.attention(Q, K, V, mask)[0]
+
+
+@attention.mistake("the keys are mixed instead of the values: it is weights @ V.")
+def keys_for_values(Q, K, V, mask=None):
+    weights = models.attention(Q, K, V, mask)[1]
+    return weights @ K, weights
+
+
+@attention.mistake("the scores are turned round, K Q^T; a row belongs to a query, so it is Q K^T.")
+def keys_ask(Q, K, V, mask=None):
+    return _by(K, Q, V, mask)
+
+
+@attention.mistake("V stands on the left, V P; the weights mix the ROWS of V, so it is P V: weights @ V.")
+def values_on_the_left(Q, K, V, mask=None):
+    weights = models.attention(Q, K, V, mask)[1]
+    return V @ weights, weights
+
+
+@attention.mistake("K is not transposed: scores are Q K^T, (..., n, m): K.transpose(-2, -1).")
+def keys_not_transposed(Q, K, V, mask=None):
+    weights = _masked(Q @ K / math.sqrt(Q.size(-1)), mask).softmax(dim=-1)
+    return weights @ V, weights
+
+
+@attention.mistake("each query takes the value of its best key alone; attention mixes ALL values by their weights.")
+def picks_the_best(Q, K, V, mask=None):
+    weights = models.attention(Q, K, V, mask)[1]
+    best = torch.zeros_like(weights).scatter(-1, weights.argmax(dim=-1, keepdim=True), 1.0)
+    return best @ V, weights
+
+
+# ---------------------------------------------------------------- style_embedding
+
+def _style_inputs(generator):
+    def draw(B, m, d_ref, d_tok, d_model, h, dtype=torch.float32):
+        return {"reference": normal(generator, B, d_ref, dtype=dtype), "tokens": normal(generator, m, d_tok, dtype=dtype),
+                "W_Q": normal(generator, d_ref, d_model, scale=0.6, dtype=dtype),
+                "W_K": normal(generator, d_tok, d_model, scale=0.6, dtype=dtype),
+                "W_V": normal(generator, d_tok, d_model, scale=0.6, dtype=dtype), "h": h}
+    return [draw(3, 5, 4, 7, 6, 2), draw(2, 4, 5, 3, 12, 3, torch.float64), draw(1, 3, 2, 5, 4, 1),
+            draw(4, 4, 4, 4, 4, 2), draw(2, 6, 3, 5, 8, 4)]
+
+
+style_embedding = Item("style_embedding", 3, _style_inputs, style_tokens.style_embedding,
+                       ("embedding (B, d_model)", "weights (B, h, m)"), IN_TOKENS, uses=("softmax", "attention"),
+                       free=SDPA)
+
+
+def _heads(X, h):
+    """(rows, d_model) -> (h, rows, d_model / h), contiguous columns"""
+    return X.unflatten(-1, (h, -1)).transpose(0, 1)
+
+
+def _style(reference, tokens, W_Q, W_K, W_V, h, key=torch.tanh, value=torch.tanh, scale=None, dim=-1, heads=_heads):
+    """style_embedding with one thing exchanged."""
+    Q, K, V = heads(reference @ W_Q, h), heads(key(tokens) @ W_K, h), heads(value(tokens) @ W_V, h)
+    output, weights = _by(Q, K, V, None, scale, dim)
+    return output.transpose(0, 1).flatten(1), weights.transpose(0, 1)
+
+
+def _same(x):
+    return x
+
+
+@style_embedding.mistake("tanh is missing: keys and values come from tanh(tokens).")
+def tanh_left_out(*given):
+    return _style(*given, key=_same, value=_same)
+
+
+@style_embedding.mistake("the values come from the tokens without tanh; both K and V come from tanh(tokens).")
+def tanh_for_keys_only(*given):
+    return _style(*given, value=_same)
+
+
+@style_embedding.mistake("the keys come from the tokens without tanh; both K and V come from tanh(tokens).")
+def tanh_for_values_only(*given):
+    return _style(*given, key=_same)
+
+
+@style_embedding.mistake("tanh comes after the projection; it is taken of the tokens, before W_K and W_V.")
+def tanh_after_projection(reference, tokens, W_Q, W_K, W_V, h):
+    Q, K, V = (_heads(X, h) for X in (reference @ W_Q, torch.tanh(tokens @ W_K), torch.tanh(tokens @ W_V)))
+    output, weights = models.attention(Q, K, V)
+    return output.transpose(0, 1).flatten(1), weights.transpose(0, 1)
+
+
+@style_embedding.mistake("tanh is taken of the reference too; only the tokens pass through it.")
+def tanh_of_the_reference(reference, *rest):
+    return _style(torch.tanh(reference), *rest)
+
+
+@style_embedding.mistake("the roles are swapped: the REFERENCE asks, so Q comes from it; the tokens are K and V.")
+def tokens_ask(reference, tokens, W_Q, W_K, W_V, h):
+    K, Q = _heads(reference @ W_Q, h), _heads(torch.tanh(tokens) @ W_K, h)
+    weights = _scores(Q, K).softmax(dim=-1)                                        # (h, m, B)
+    return (weights @ K).transpose(0, 1).flatten(1), weights.transpose(0, 1)
+
+
+@style_embedding.mistake("the softmax runs over the batch; each reference shares 1 among the TOKENS, the last axis.")
+def softmax_over_the_batch(*given):
+    return _style(*given, dim=-2)
+
+
+@style_embedding.mistake("the softmax runs over the heads; each head shares 1 among the TOKENS, the last axis.")
+def softmax_over_the_heads(*given):
+    return _style(*given, dim=0)
+
+
+@style_embedding.mistake("h is ignored: one head of width d_model. Cut Q, K and V into h heads of d_model / h columns.")
+def one_head(reference, tokens, W_Q, W_K, W_V, h):
+    return _style(reference, tokens, W_Q, W_K, W_V, 1)
+
+
+@style_embedding.mistake("one head's weights are copied for all; each head has its own part of Q and K, and so its own "
+                         "weights.")
+def one_head_copied(reference, tokens, W_Q, W_K, W_V, h):
+    embedding, weights = _style(reference, tokens, W_Q, W_K, W_V, 1)
+    return embedding, weights.expand(-1, h, -1)
+
+
+@style_embedding.mistake("the scale is sqrt(d_model); a head is only d_model / h wide, so it is sqrt(d_model / h).")
+def scale_of_the_whole(*given):
+    return _style(*given, scale=math.sqrt(given[2].size(-1)))
+
+
+@style_embedding.mistake("the scale is missing: divide the scores by sqrt(d_model / h).")
+def style_without_scale(*given):
+    return _style(*given, scale=1.0)
+
+
+@style_embedding.mistake("the scores are divided by d_model / h; divide by its ROOT.")
+def scale_not_a_root(*given):
+    return _style(*given, scale=given[2].size(-1) / given[5])
+
+
+@style_embedding.mistake("the scale is the root of the tokens' width d_tok; it is that of a head, sqrt(d_model / h).")
+def scale_of_the_tokens(*given):
+    return _style(*given, scale=math.sqrt(given[1].size(-1)))
+
+
+@style_embedding.mistake("the heads take every h-th column; head i owns d_model / h columns that stand TOGETHER.")
+def heads_interleaved(reference, tokens, W_Q, W_K, W_V, h):
+    def heads(X, h):
+        return X.unflatten(-1, (-1, h)).movedim(-1, 0)
+    return _style(reference, tokens, W_Q, W_K, W_V, h, heads=heads)
+
+
+@style_embedding.mistake("the heads come from a bare reshape, which mixes rows and columns: cut the last axis into "
+                         "(h, d_model / h), then move h to the front.")
+def heads_by_reshape(reference, tokens, W_Q, W_K, W_V, h):
+    def heads(X, h):
+        return X.reshape(h, X.size(0), -1)
+    return _style(reference, tokens, W_Q, W_K, W_V, h, heads=heads)
+
+
+@style_embedding.mistake("the heads are right, but put together by a bare reshape, which mixes references: move h behind B "
+                         "first, then join the last two axes.")
+def joined_by_reshape(reference, tokens, W_Q, W_K, W_V, h):
+    Q, K, V = (_heads(X, h) for X in (reference @ W_Q, tokens.tanh() @ W_K, tokens.tanh() @ W_V))
+    output, weights = models.attention(Q, K, V)
+    return output.reshape(len(reference), -1), weights.transpose(0, 1)
+
+
+@style_embedding.mistake("the weights are (h, B, m); the batch comes first: (B, h, m).")
+def heads_before_batch(*given):
+    embedding, weights = _style(*given)
+    return embedding, weights.transpose(0, 1)
+
+
+@style_embedding.mistake("the weights are averaged over the heads; return those of every head, (B, h, m).")
+def weights_averaged(*given):
+    embedding, weights = _style(*given)
+    return embedding, weights.mean(dim=1)
+
+
+@style_embedding.mistake("the keys are mixed: the values have their own projection, W_V.")
+def keys_are_the_values(reference, tokens, W_Q, W_K, W_V, h):
+    return _style(reference, tokens, W_Q, W_K, W_K, h)
+
+
+@style_embedding.mistake("W_K and W_V are exchanged: W_K makes the keys, W_V the values.")
+def projections_exchanged(reference, tokens, W_Q, W_K, W_V, h):
+    return _style(reference, tokens, W_Q, W_V, W_K, h)
+
+
+@style_embedding.mistake("the two results are swapped: embedding first, weights second.")
+def style_results_swapped(*given):
+    return _style(*given)[::-1]
+
+
+@style_embedding.mistake("only the embedding is returned; the weights are wanted as well: return embedding, weights.")
+def only_the_embedding(*given):
+    return _style(*given)[0]
+
+
+ITEMS = [softmax, softmax_jacobian, attention, style_embedding]
