@@ -1,0 +1,470 @@
+"""Exercise 06: batch norm as a function and as a module, layer norm, and a recurrent step with it."""
+
+import torch
+from torch import nn
+
+from ..models import norm
+from .spec import Item, normal
+
+IN_CODE, IN_MODES = "From formula to code", "Two modes: training and eval"
+IN_LAYER, IN_TIME = "Layer norm: the other direction", "Look inside: gradients through time"
+FREE = ("batch_norm", "batch_norm1d", "lazy_batch_norm1d", "native_batch_norm", "layer_norm", "native_layer_norm",
+        "instance_norm", "instance_norm1d", "group_norm", "native_group_norm")
+
+
+def _like(x, mean, spread, gamma, beta):
+    """gamma (x - mean) / spread + beta: the mistakes below exchange one part of it each."""
+    return gamma * (x - mean) / spread + beta
+
+
+def _moments(x, dim, correction=0):
+    return x.mean(dim, keepdim=True), x.var(dim, correction=correction, keepdim=True)
+
+
+def _weights(generator, d, dtype):
+    return {"gamma": 1.0 + normal(generator, d, scale=0.5, dtype=dtype), "beta": normal(generator, d, dtype=dtype)}
+
+
+# ---------------------------------------------------------------- batch_norm
+
+def _batch_norm_inputs(generator):
+    def draw(N, d, dtype=torch.float32, scale=1.0, **eps):
+        x = scale * (0.7 + normal(generator, N, d, dtype=dtype))
+        return {"x": x, **_weights(generator, d, dtype), **eps}
+    return [draw(5, 3, eps=0.3), draw(3, 4, torch.float64, eps=0.1), draw(4, 4, eps=0.2), draw(6, 2, scale=0.005)]
+
+
+batch_norm = Item("batch_norm", 1, _batch_norm_inputs, norm.batch_norm, ("y (N, d)",), IN_CODE, free=FREE)
+
+
+@batch_norm.mistake("mean and variance are taken over the features of each row; batch norm takes them over the rows, "
+                    "one pair for each column (dim=0).")
+def over_features(x, gamma, beta, eps=1e-5):
+    return norm.layer_norm(x, gamma, beta, eps)
+
+
+@batch_norm.mistake("mean and variance are one number each for the whole table; there is one pair for each column (dim=0).")
+def over_everything(x, gamma, beta, eps=1e-5):
+    return _like(x, x.mean(), torch.sqrt(x.var(correction=0) + eps), gamma, beta)
+
+
+def _named_for(item, dim, each):
+    """The mistakes in the formula itself, which both norms share.  each: "column" or "row"."""
+
+    def spread(x, eps, correction=0):
+        mean, var = _moments(x, dim, correction)
+        return mean, torch.sqrt(var + eps)
+
+    @item.mistake(f"the variance is divided by n - 1 (torch's default); here by n, the number of values in a {each}: "
+                  "correction=0.")
+    def unbiased_variance(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, eps, correction=1), gamma, beta)
+
+    @item.mistake("eps is added after the root; it belongs inside: sqrt(var + eps).")
+    def eps_outside_the_root(x, gamma, beta, eps=1e-5):
+        mean, var = _moments(x, dim)
+        return _like(x, mean, torch.sqrt(var) + eps, gamma, beta)
+
+    @item.mistake("x.std() + eps differs twice from sqrt(var + eps): std divides by n - 1, and eps belongs inside the root.")
+    def unbiased_std_plus_eps(x, gamma, beta, eps=1e-5):
+        mean, var = _moments(x, dim, correction=1)
+        return _like(x, mean, torch.sqrt(var) + eps, gamma, beta)
+
+    @item.mistake("eps is left out: where all values are equal this divides by zero.")
+    def eps_left_out(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, 0.0), gamma, beta)
+
+    @item.mistake("the argument eps is not used: 1e-5 stands in its place.")
+    def eps_fixed(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, 1e-5), gamma, beta)
+
+    @item.mistake("the root is missing: divide by the standard deviation, not by the variance.")
+    def divided_by_variance(x, gamma, beta, eps=1e-5):
+        mean, var = _moments(x, dim)
+        return _like(x, mean, var + eps, gamma, beta)
+
+    @item.mistake("the mean is not subtracted before the division.")
+    def mean_not_subtracted(x, gamma, beta, eps=1e-5):
+        return _like(x, 0.0, spread(x, eps)[1], gamma, beta)
+
+    @item.mistake("only the mean is taken away; the division by the standard deviation is missing.")
+    def not_divided(x, gamma, beta, eps=1e-5):
+        return _like(x, spread(x, eps)[0], 1.0, gamma, beta)
+
+    @item.mistake("gamma is left out: the normalised values are multiplied by it.")
+    def gamma_left_out(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, eps), 1.0, beta)
+
+    @item.mistake("beta is left out: it is added at the end.")
+    def beta_left_out(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, eps), gamma, 0.0)
+
+    @item.mistake("beta is added before gamma multiplies; the order is gamma * (...) + beta.")
+    def beta_before_gamma(x, gamma, beta, eps=1e-5):
+        return gamma * _like(x, *spread(x, eps), 1.0, beta)
+
+    @item.mistake("gamma and beta are exchanged: gamma multiplies, beta is added.")
+    def gamma_and_beta_swapped(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, eps), beta, gamma)
+
+
+_named_for(batch_norm, 0, "column")
+
+
+# ---------------------------------------------------------------- BatchNorm
+
+def _module_inputs(generator):
+    def draw(d, rows, *settings, dtype=torch.float32, given=True):
+        state = {**_weights(generator, d, dtype), "running_mean": normal(generator, d, dtype=dtype),
+                 "running_var": 0.5 + torch.rand(d, generator=generator, dtype=dtype)}
+        calls = [(mode, [0.7 + 1.3 * normal(generator, N, d, dtype=dtype)]) for mode, N in
+                 zip(["train", "train", "eval", "eval"], [*rows, 1], strict=True)]
+        return {"arguments": [d, *settings], "state": state if given else {}, "calls": calls, "reads": NAMES}
+    return [draw(3, (5, 4, 6), 0.3, 0.2), draw(4, (2, 3, 4), 0.2, 0.1, dtype=torch.float64), draw(3, (3, 3, 3)),
+            draw(2, (4, 6, 3), given=False)]
+
+
+NAMES = ["gamma", "beta", "running_mean", "running_var"]
+BatchNorm = Item("BatchNorm", 3, _module_inputs, norm.BatchNorm,
+                 ("training_output_1 (N, d)", "training_output_2 (N, d)", "eval_output (N, d)",
+                  "eval_output_of_one_row (1, d)", "gamma (d,)", "beta (d,)", "running_mean (d,)", "running_var (d,)",
+                  "takes_gradients, a list of names"),
+                 IN_MODES, uses=("batch_norm",), free=FREE, probe="build")
+
+
+def _eval(layer, x, mean, var):
+    return _like(x, mean, torch.sqrt(var + layer.eps), layer.gamma, layer.beta)
+
+
+def _variance(x):
+    """x.var(0) without torch's warning at a single row, where it is nan."""
+    return (x - x.mean(0)).pow(2).sum(0) / (len(x) - 1)
+
+
+@BatchNorm.mistake("in eval mode it still takes the batch's own mean and variance; there the running ones count, "
+                   "so that a row's result does not depend on its companions.")
+class batch_statistics_in_eval(norm.BatchNorm):
+    def forward(self, x):
+        if self.training:
+            self._remember(x.detach())
+        return norm.batch_norm(x, self.gamma, self.beta, self.eps)
+
+
+@BatchNorm.mistake("in training it normalises by the running mean and variance; there the batch's own count.")
+class running_statistics_in_training(norm.BatchNorm):
+    def forward(self, x):
+        if self.training:
+            self._remember(x.detach())
+        return _eval(self, x, self.running_mean, self.running_var)
+
+
+@BatchNorm.mistake("momentum stands on the wrong side: running = (1 - momentum) * running + momentum * batch.")
+class momentum_on_the_wrong_side(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, 1 - momentum, eps)
+
+
+@BatchNorm.mistake("the argument momentum is not used: 0.1 stands in its place.")
+class momentum_fixed(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, 0.1, eps)
+
+
+@BatchNorm.mistake("the argument eps is not used: 1e-5 stands in its place.")
+class module_eps_fixed(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum)
+
+
+@BatchNorm.mistake("the running variance takes in the variance divided by N; for later use on other data it is the "
+                   "one divided by N - 1, as in torch (the output still uses N).")
+class running_biased_variance(norm.BatchNorm):
+    def _remember(self, x):
+        self.running_mean.lerp_(x.mean(0), self.momentum)
+        self.running_var.lerp_(x.var(0, correction=0), self.momentum)
+
+
+@BatchNorm.mistake("the training output uses the variance divided by N - 1; that one is for running_var only, the "
+                   "output divides by N.")
+class unbiased_output(norm.BatchNorm):
+    def forward(self, x):
+        if not self.training:
+            return super().forward(x)
+        self._remember(x.detach())
+        return _eval(self, x, x.mean(0), x.var(0))
+
+
+@BatchNorm.mistake("running_var takes in the standard deviation; it holds the variance.")
+class running_standard_deviation(norm.BatchNorm):
+    def _remember(self, x):
+        self.running_mean.lerp_(x.mean(0), self.momentum)
+        self.running_var.lerp_(x.std(0), self.momentum)
+
+
+@BatchNorm.mistake("the running mean and variance never change; each training step mixes the batch's into them.")
+class never_remembers(norm.BatchNorm):
+    def _remember(self, x):
+        pass
+
+
+@BatchNorm.mistake("the running mean and variance are replaced by the last batch's; mix a share `momentum` of it in.")
+class remembers_the_last_batch(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, 1.0, eps)
+
+
+@BatchNorm.mistake("running = running + momentum * batch grows without end; the old value is scaled by 1 - momentum.")
+class old_value_not_scaled(norm.BatchNorm):
+    def _remember(self, x):
+        self.running_mean += self.momentum * x.mean(0)
+        self.running_var += self.momentum * x.var(0)
+
+
+@BatchNorm.mistake("the running statistics also change in eval mode; testing must leave no trace in the model.")
+class remembers_in_eval(norm.BatchNorm):
+    def forward(self, x):
+        if self.training:
+            return super().forward(x)
+        before = self.running_mean.clone(), self.running_var.clone()
+        self.running_mean.lerp_(x.detach().mean(0), self.momentum)
+        self.running_var.lerp_(_variance(x.detach()), self.momentum)
+        return _eval(self, x, *before)
+
+
+@BatchNorm.mistake("the running statistics are updated in eval mode, before they are used; testing must leave no "
+                   "trace in the model.")
+class remembers_first_in_eval(norm.BatchNorm):
+    def forward(self, x):
+        if self.training:
+            return super().forward(x)
+        self.running_mean.lerp_(x.detach().mean(0), self.momentum)
+        self.running_var.lerp_(_variance(x.detach()), self.momentum)
+        return _eval(self, x, self.running_mean, self.running_var)
+
+
+@BatchNorm.mistake("gamma and beta are left out in eval mode; they belong to both modes.")
+class gamma_and_beta_only_in_training(norm.BatchNorm):
+    def forward(self, x):
+        return super().forward(x) if self.training else (x - self.running_mean) / torch.sqrt(self.running_var + self.eps)
+
+
+@BatchNorm.mistake("eps is added after the root in eval mode; it belongs inside: sqrt(running_var + eps).")
+class eval_eps_outside_the_root(norm.BatchNorm):
+    def forward(self, x):
+        if self.training:
+            return super().forward(x)
+        return _like(x, self.running_mean, self.running_var.sqrt() + self.eps, self.gamma, self.beta)
+
+
+@BatchNorm.mistake("the root is missing in eval mode: divide by sqrt(running_var + eps).")
+class eval_divided_by_variance(norm.BatchNorm):
+    def forward(self, x):
+        if self.training:
+            return super().forward(x)
+        return _like(x, self.running_mean, self.running_var + self.eps, self.gamma, self.beta)
+
+
+@BatchNorm.mistake("running_mean and running_var take part in the gradient: make them buffers (register_buffer, not "
+                   "nn.Parameter) and update them under torch.no_grad().")
+class running_stats_get_gradients(norm.BatchNorm):
+    def forward(self, x):
+        if not self.training:
+            return super().forward(x)
+        self.running_mean = (1 - self.momentum) * self.running_mean + self.momentum * x.mean(0)
+        self.running_var = (1 - self.momentum) * self.running_var + self.momentum * x.var(0)
+        return norm.batch_norm(x, self.gamma, self.beta, self.eps)
+
+
+@BatchNorm.mistake("running_mean and running_var are not in state_dict(), so they are not saved with the model: make "
+                   "them with self.register_buffer('running_mean', torch.zeros(d)), and so running_var.")
+class no_buffers(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, eps)
+        mean, var = self.running_mean, self.running_var
+        del self.running_mean, self.running_var
+        self.running_mean, self.running_var = mean, var
+
+
+@BatchNorm.mistake("gamma and beta are not in state_dict(), so nothing trains or saves them: wrap them in nn.Parameter.")
+class no_parameters(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, eps)
+        del self.gamma, self.beta
+        self.gamma, self.beta = torch.ones(d), torch.zeros(d)
+
+
+@BatchNorm.mistake("gamma and beta take no gradient, so they are never trained: make them nn.Parameter, not buffers.")
+class gamma_and_beta_are_buffers(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, eps)
+        del self.gamma, self.beta
+        self.register_buffer("gamma", torch.ones(d))
+        self.register_buffer("beta", torch.zeros(d))
+
+
+@BatchNorm.mistake("running_var starts at 0; it starts at 1, so that an untrained layer leaves its input as it is.")
+class running_var_starts_at_zero(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, eps)
+        self.running_var.zero_()
+
+
+@BatchNorm.mistake("gamma starts at 0, which makes every output 0 at first; it starts at 1.")
+class gamma_starts_at_zero(norm.BatchNorm):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, eps)
+        nn.init.zeros_(self.gamma)
+
+
+@BatchNorm.mistake("mean and variance are taken over the features of each row; batch norm takes one pair for each "
+                   "column (dim=0), in training as in what it remembers.")
+class module_over_features(norm.BatchNorm):
+    def forward(self, x):
+        if not self.training:
+            return super().forward(x)
+        self._remember(x.detach())
+        return norm.layer_norm(x, self.gamma, self.beta, self.eps)
+
+
+# ---------------------------------------------------------------- layer_norm
+
+def _layer_norm_inputs(generator):
+    def draw(*shape, dtype=torch.float32, scale=1.0, **eps):
+        x = scale * (0.7 + normal(generator, *shape, dtype=dtype))
+        return {"x": x, **_weights(generator, shape[-1], dtype), **eps}
+    return [draw(2, 3, 5, eps=0.3), draw(1, 3, 4, dtype=torch.float64, eps=0.1), draw(3, 3, 3, eps=0.2),
+            draw(4, 2, eps=0.2), draw(2, 3, 4, 5, eps=0.1), draw(3, 5, scale=0.005)]
+
+
+layer_norm = Item("layer_norm", 1, _layer_norm_inputs, norm.layer_norm, ("y (..., d)",), IN_LAYER, free=FREE)
+
+
+@layer_norm.mistake("mean and variance are taken over the batch (dim=0); layer norm takes them over the last axis, so "
+                    "that no row depends on another.")
+def over_batch(x, gamma, beta, eps=1e-5):
+    return norm.batch_norm(x, gamma, beta, eps)
+
+
+@layer_norm.mistake("mean and variance are taken over all axes but the last, as batch norm does; layer norm takes them "
+                    "over the last axis alone.")
+def over_batch_and_positions(x, gamma, beta, eps=1e-5):
+    return norm.batch_norm(x.flatten(0, -2), gamma, beta, eps).reshape(x.shape)
+
+
+@layer_norm.mistake("mean and variance are taken over all axes but the batch, so that the words of a sentence share "
+                    "them; each position has its own (dim=-1 alone).")
+def over_all_but_batch(x, gamma, beta, eps=1e-5):
+    mean, var = _moments(x, tuple(range(1, x.dim())))
+    return _like(x, mean, torch.sqrt(var + eps), gamma, beta)
+
+
+@layer_norm.mistake("mean and variance are one number each for the whole tensor; each position has its own (dim=-1).")
+def layer_over_everything(x, gamma, beta, eps=1e-5):
+    return over_everything(x, gamma, beta, eps)
+
+
+@layer_norm.mistake("mean and variance are taken over axis 1; with three axes those are the positions. The features "
+                    "are the last axis, dim=-1.")
+def over_axis_1(x, gamma, beta, eps=1e-5):
+    mean, var = _moments(x, 1)
+    return _like(x, mean, torch.sqrt(var + eps), gamma, beta)
+
+
+@layer_norm.mistake("this divides by the root of the mean square and subtracts no mean (that is RMSNorm, another norm).")
+def root_mean_square(x, gamma, beta, eps=1e-5):
+    return _like(x, 0.0, torch.sqrt((x ** 2).mean(-1, keepdim=True) + eps), gamma, beta)
+
+
+_named_for(layer_norm, -1, "row")
+
+
+# ---------------------------------------------------------------- layer_norm_rnn_step
+
+def _step_inputs(generator):
+    def draw(B, d_in, d_h, dtype=torch.float32):
+        return {"x_t": normal(generator, B, d_in, dtype=dtype), "h_prev": normal(generator, B, d_h, dtype=dtype),
+                "W_xh": normal(generator, d_in, d_h, scale=0.6, dtype=dtype),
+                "W_hh": normal(generator, d_h, d_h, scale=0.6, dtype=dtype), **_weights(generator, d_h, dtype)}
+    return [draw(3, 2, 5), draw(1, 3, 4, torch.float64), draw(4, 4, 4)]
+
+
+layer_norm_rnn_step = Item(
+    "layer_norm_rnn_step", 2, _step_inputs, norm.layer_norm_rnn_step, ("h_t (B, d_h)",), IN_TIME,
+    uses=("layer_norm",), free=(*FREE, "rnn_tanh_cell"))
+
+
+def _step(x_t, h_prev, W_xh, W_hh, gamma, beta, normalise=norm.layer_norm, squash=torch.tanh):
+    return squash(normalise(x_t @ W_xh + h_prev @ W_hh, gamma, beta))
+
+
+@layer_norm_rnn_step.mistake("the norm comes after the tanh; it comes before: tanh(LN(sum)).")
+def norm_after_tanh(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return norm.layer_norm(torch.tanh(x_t @ W_xh + h_prev @ W_hh), gamma, beta)
+
+
+@layer_norm_rnn_step.mistake("each product is normalised by itself; here the norm is taken once, of their sum.")
+def norm_on_each_term(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return torch.tanh(norm.layer_norm(x_t @ W_xh, gamma, beta) + norm.layer_norm(h_prev @ W_hh, gamma, beta))
+
+
+@layer_norm_rnn_step.mistake("only h_prev @ W_hh is normalised; the norm is taken of the sum, x_t @ W_xh included.")
+def norm_on_the_state_term(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return torch.tanh(x_t @ W_xh + norm.layer_norm(h_prev @ W_hh, gamma, beta))
+
+
+@layer_norm_rnn_step.mistake("only x_t @ W_xh is normalised; the norm is taken of the sum, h_prev @ W_hh included.")
+def norm_on_the_input_term(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return torch.tanh(norm.layer_norm(x_t @ W_xh, gamma, beta) + h_prev @ W_hh)
+
+
+@layer_norm_rnn_step.mistake("the norm is taken over the batch; layer norm takes it over the d_h units of each row.")
+def norm_over_batch(*inputs):
+    return _step(*inputs, normalise=norm.batch_norm)
+
+
+@layer_norm_rnn_step.mistake("the previous state is normalised before the product; normalise the sum of the products.")
+def norm_of_h_prev(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return torch.tanh(x_t @ W_xh + norm.layer_norm(h_prev, gamma, beta) @ W_hh)
+
+
+@layer_norm_rnn_step.mistake("the tanh is missing.")
+def no_tanh(*inputs):
+    return _step(*inputs, squash=lambda total: total)
+
+
+@layer_norm_rnn_step.mistake("a sigmoid stands where the formula has tanh.")
+def sigmoid_for_tanh(*inputs):
+    return _step(*inputs, squash=torch.sigmoid)
+
+
+@layer_norm_rnn_step.mistake("the norm is missing: this is the plain recurrent step.")
+def no_norm(*inputs):
+    return _step(*inputs, normalise=lambda total, gamma, beta: total)
+
+
+@layer_norm_rnn_step.mistake("W_hh is transposed: h_prev stands on the left as a row, so it is h_prev @ W_hh.")
+def W_hh_transposed(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return _step(x_t, h_prev, W_xh, W_hh.T, gamma, beta)
+
+
+@layer_norm_rnn_step.mistake("the input x_t is ignored: the term x_t @ W_xh is missing.")
+def input_ignored(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return _step(0 * x_t, h_prev, W_xh, W_hh, gamma, beta)
+
+
+@layer_norm_rnn_step.mistake("the previous state is ignored: the term h_prev @ W_hh is missing.")
+def state_ignored(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return _step(x_t, 0 * h_prev, W_xh, W_hh, gamma, beta)
+
+
+@layer_norm_rnn_step.mistake("gamma and beta are not used: LN(...) includes gamma * ... + beta.")
+def without_gamma_and_beta(*inputs):
+    return _step(*inputs, normalise=lambda total, gamma, beta: norm.layer_norm(total, 1.0, 0.0))
+
+
+@layer_norm_rnn_step.mistake("gamma and beta come after the tanh; they belong to the norm, inside it.")
+def gamma_and_beta_after_tanh(x_t, h_prev, W_xh, W_hh, gamma, beta):
+    return gamma * torch.tanh(norm.layer_norm(x_t @ W_xh + h_prev @ W_hh, 1.0, 0.0)) + beta
+
+
+ITEMS = [batch_norm, BatchNorm, layer_norm, layer_norm_rnn_step]
