@@ -64,7 +64,7 @@ def read(path):
 
 
 def _decoded(raw):
-    """The text of a file: UTF-8 as it should be, UTF-16 or a Windows code page after some editors and shells."""
+    """The text of a file: UTF-8 as it should be, UTF-16 or a Windows code page after some editors."""
     try:
         return raw.decode(json.detect_encoding(raw)).removeprefix("\ufeff")
     except UnicodeDecodeError:

@@ -101,8 +101,8 @@ class StepwiseBatchNorm(nn.Module):
         self.norms = nn.ModuleList(BatchNorm(d) for _ in range(steps))
         first = self.norms[0]
         nn.init.constant_(first.gamma, gamma)
-        for norm in self.norms:
-            norm.gamma, norm.beta = first.gamma, first.beta
+        for part in self.norms:
+            part.gamma, part.beta = first.gamma, first.beta
 
     def forward(self, x, t):
         """x (B, d), the values at step t, counted from 0  ->  (B, d)"""
