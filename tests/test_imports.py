@@ -17,7 +17,7 @@ MAY_IMPORT = {
     "widgets": {"plots"}, "roadmap": {"plots"},
     "checks": TEACHING, "exercise": set(),
     "grading": TEACHING | {"checks", "exercise"},
-    "authoring": {"checks", "exercise"},
+    "authoring": {"checks", "data", "exercise", "plots"},
     "exports": {"authoring", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},

@@ -7,7 +7,7 @@ from sacrebleu.metrics import BLEU
 
 from course_lib.checks import find
 from course_lib.checks.honesty import borrowed
-from course_lib.metrics import bleu, exact_match
+from course_lib.metrics import alignment_error_rate, bleu, exact_match
 
 
 def sacrebleus(candidates, references, max_n=4):
@@ -70,3 +70,20 @@ def test_an_answer_by_sacrebleu_earns_nothing(line):
     _, item = find("bleu")
     assert "sacrebleu" in borrowed(f"{line}\n\ndef bleu(c, r, max_n=4):\n    return 1.0", item)
     assert borrowed("import math  # not sacrebleu\n\ndef bleu(c, r, max_n=4):\n    return 1.0", item) is None
+
+
+# ---------------------------------------------------------------- alignment error rate (lesson 04)
+
+def test_the_alignment_error_rate_by_hand():
+    sure, possible = {(0, 0), (1, 2)}, {(0, 0), (1, 2), (1, 1)}
+    assert alignment_error_rate(sure, sure, possible) == 0
+    assert alignment_error_rate(possible, sure, possible) == 0, "a merely possible link costs nothing"
+    assert alignment_error_rate({(2, 2)}, sure, possible) == 1
+    assert alignment_error_rate(set(), sure, possible) == 1
+    assert alignment_error_rate({(0, 0), (2, 0)}, sure, possible) == pytest.approx(1 - 2 / 4)
+
+
+def test_the_alignment_error_rate_counts_over_all_sentences():
+    predicted, sure = [{(0, 0)}, {(0, 1), (1, 0), (2, 2)}], [{(0, 0)}, {(0, 0), (1, 0)}]
+    assert alignment_error_rate(predicted, sure, sure) == pytest.approx(1 - 4 / 7)
+    assert alignment_error_rate(list(map(frozenset, predicted)), sure, sure) == pytest.approx(1 - 4 / 7)
