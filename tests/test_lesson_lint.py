@@ -1,6 +1,7 @@
 """Every stored notebook keeps the rules of lint_rules and lint_exercises, and every rule bites."""
 
 import inspect
+import re
 
 import lint_exercises
 import lint_rules
@@ -35,6 +36,17 @@ def test_every_exercise_has_its_lesson_solution_and_checks():
     assert [path.stem for path in LESSONS][:2] == ["00_start_here", "01_long_term_dependency"]
     assert [path.stem for path in SOLUTIONS] == checks.stems() == [path.stem for path in EXERCISES]
     assert {path.stem for path in SOLUTIONS} <= {path.stem for path in LESSONS}
+
+
+TERM = re.compile(r"\*\*[^*]+\*\* \(([가-힣][가-힣n -]*)")    # **term** (한국어
+
+
+@pytest.mark.parametrize("path", LESSONS[1:], ids=lambda path: path.stem[:2])
+def test_the_glossary_lists_every_term_of_a_lesson(path):
+    glossary = next(cell.source for cell in exercise.read(LESSONS[0]).cells if cell.id == "glossary")
+    terms = {term.strip() for cell in exercise.read(path).cells for term in TERM.findall(cell.source)}
+    missing = [term for term in terms if term not in glossary]
+    assert terms and not missing, f"the glossary in notebooks/00_start_here.ipynb lacks {missing}"
 
 
 @pytest.mark.parametrize("path", SOLUTIONS, ids=lambda path: path.stem[:2])
