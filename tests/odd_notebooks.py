@@ -15,6 +15,8 @@ SOLUTION = exercise.read(exercise.ROOT / "solutions" / f"{STEM}.ipynb")
 RIGHT = {exercise.grade_id(cell): cell.source for cell in SOLUTION.cells if exercise.grade_id(cell)}
 POINTS = {name: item.points for name, item in checks.items(STEM).items()}
 ALL, NONE = frozenset(POINTS), frozenset()
+# A course that lies beneath /tmp itself is shown there, read-only; else /tmp is a submission's own.
+ANYWHERE = "." if exercise.ROOT.is_relative_to("/tmp") else "/tmp"
 WRONG = {name: f"def {name}(*given, **named):\n    return given[0]\n" for name in POINTS}
 
 
@@ -194,7 +196,7 @@ ODD = {
     "a flood of own prints": before("for _ in range(30): print('x' * 10**6)"),
     "a progress bar": before("from tqdm.auto import tqdm", "for _ in tqdm(range(3)): pass"),
     "a file kept": before("open('notes.txt', 'w').write('x')",
-                          "open('/tmp/notes-of-mine.txt', 'w').write('x')"),
+                          f"open('{ANYWHERE}/notes-of-mine.txt', 'w').write('x')"),
     "a fork": before("import os", "if not os.fork(): os._exit(0)", "os.wait()"),
     "a sub-process": before("import subprocess", "subprocess.run(['true'])"),
     "float64 everywhere": before("torch.set_default_dtype(torch.float64)"),
