@@ -93,12 +93,17 @@ def _listed(folder):
 
 def sweep(walls):
     """End all that a submission started, and empty its scratch folder."""
-    end = time.monotonic() + PARTING
+    end, pause = time.monotonic() + PARTING, 0.001
     while time.monotonic() < end:
-        _send(signal.SIGKILL, [-1] if os.getpid() == 1 else _at_rest(walls))  # -1: all of a namespace
+        if os.getpid() == 1:
+            _send(signal.SIGKILL, [-1])  # all of a namespace
+        else:
+            _send(signal.SIGKILL, _groups(members(walls)))  # also ends forks that are under way
+            _send(signal.SIGKILL, _at_rest(walls))
         if not _reap():
             break
-        time.sleep(0.001)
+        time.sleep(pause)  # hundreds of processes need the processor to end
+        pause = min(2 * pause, LOOK)
     if "namespaces" not in walls.layers:
         sandbox.empty(walls.scratch)
 
@@ -110,6 +115,15 @@ def _at_rest(walls):
         _send(signal.SIGSTOP, new)
         found |= new
     return found
+
+
+def _groups(pids):
+    """The process groups of these, but not this process's own, as numbers to send a signal to."""
+    found = set()
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            found.add(-os.getpgid(pid))
+    return found - {0, -os.getpgrp()}
 
 
 def _send(number, pids):
