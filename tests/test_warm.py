@@ -39,8 +39,9 @@ from course_lib.checks.judge import judge
 from course_lib.checks.observe import encode
 from course_lib.grading import classroom, grade, lanes, wire
 from course_lib.grading.forked import ForkedKernel
-from course_lib.grading.kernel import Kernel, KernelLost
+from course_lib.grading.kernel import Interrupted, Kernel, KernelLost, Outcome
 from course_lib.grading.question import Trials, question
+from course_lib.grading.sitting import Sitting
 
 ANSWER = SimpleNamespace(name="answer", probe="call", gradients=False)
 TRIALS = Trials([{"x": 1}])
@@ -410,6 +411,29 @@ def test_what_is_ended_from_outside_begins_anew(all_of_it, tmp_path):
     assert earned(result) == POINTS and not alive(first)
     for _ in range(3):
         ForkedKernel().stop()
+
+
+@pytest.mark.parametrize("ended, goes_on", [(1, True), (4, True), (5, False)])
+def test_kernels_that_are_ended_from_outside_one_after_the_other(ended, goes_on):
+    """Whatever ends one lane ends the other as well, perhaps a moment later."""
+    made = []
+
+    def kernel():
+        made.append(SimpleNamespace(sandbox="none", run=run, stop=lambda: None))
+        return made[-1]
+
+    def run(source, timeout):
+        if len(made) <= ended:
+            raise Interrupted("the warm process was ended")
+        return Outcome()
+
+    sitting = Sitting({}, {}, {}, 0, kernel, 1)
+    if goes_on:
+        sitting.set_up("x = 1")
+        assert len(made) == ended + 1
+    else:
+        with pytest.raises(Interrupted):
+            sitting.set_up("x = 1")
 
 
 def exercise_source(name):

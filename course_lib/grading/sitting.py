@@ -163,8 +163,10 @@ class Sitting:
         """work(kernel), on a new kernel in which all has run again if the last one was lost.
 
         If the kernel ends it is tried once more: an earlier cell may have ended it (a late thread, quit()).
+        Ended from outside, a few times more: whatever ended this one may have ended the next, too.
         """
-        for again in (True, False):
+        left = {KernelLost: 1, Interrupted: 4}
+        while True:
             try:
                 while self.kernel is None:
                     self.kernel = self.make_kernel()
@@ -173,8 +175,9 @@ class Sitting:
                 return work(self.kernel)
             except (KernelLost, Interrupted) as lost:
                 self.close()
-                if lost.status == "timeout" or not again:
+                if lost.status == "timeout" or not left[type(lost)]:
                     raise
+                left[type(lost)] -= 1
 
     def _catch_up(self):
         """Run all cells again in a new kernel; one that can't is left out from then on."""
