@@ -163,10 +163,11 @@ def test_grading_ends_with_0_whatever_the_scores(root, course, monkeypatch):
 
 def test_watch_checks_again_at_every_save_until_it_is_stopped(root, course):
     course("reset", "01")
+    # tests that a shell started in the background ignore SIGINT, and what they start would do so, too
     watching = subprocess.Popen([sys.executable, "-m", "course_lib.cli", "check", "01", "--watch"], text=True,
-                                cwd=HOME,
-                         env={**os.environ, "COURSE_ROOT": str(root)},
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                cwd=HOME, env={**os.environ, "COURSE_ROOT": str(root)},
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
     def until(text):
         line = ""
