@@ -104,3 +104,66 @@ def test_what_is_no_such_module_is_told_in_words():
     for words, answer in problems.items():
         seen, _ = output(answer)
         assert words in seen["error"]["message"]
+
+
+# ---------------------------------------------------------------- one tensor under two names
+
+class Tied(Counting):
+    """The same weights under a second name, which comes before or after the first."""
+
+    def __init__(self, d, after=True, bias=False):
+        super().__init__(d)
+        self.other = nn.Linear(d, 1, bias=bias)
+        if after:
+            self.other.weight = self.part.weight
+        else:
+            self.part.weight = self.other.weight
+
+    def forward(self, x, more=None):
+        return super().forward(x, more) + self.other(x)
+
+
+def test_a_second_name_has_the_first_ones_value_and_its_gradients():
+    for after in (True, False):
+        seen, (trained, *_) = output(Tied, arguments=[2, after], whole=True, reads=[])
+        assert trained.item() == 6 + 5
+        weight, *_ = decode(seen["gradients"])
+        single, *_ = decode(output(Counting, reads=[])[0]["gradients"])
+        assert torch.allclose(weight, 2 * single)
+
+
+def test_two_names_in_the_state_for_one_tensor_have_the_first_ones_value():
+    state = {**STATE, "other.weight": torch.full((1, 2), 9.0)}
+    _, (trained, *_) = output(Tied, state=state)
+    assert trained.item() == 6 + 5
+
+
+def test_where_the_state_is_whole_other_parameters_do_not_belong():
+    assert output(Tied, arguments=[2, True, True])[0]["error"] is None
+    error = output(Tied, arguments=[2, True, True], whole=True)[0]["error"]
+    assert error["message"] == "there are parameters that do not belong here: other.bias"
+
+
+# ---------------------------------------------------------------- the probe for searches
+
+def test_a_search_is_given_a_model_whose_state_tells_the_path():
+    table = torch.arange(11 * 4 * 4).reshape(11, 4, 4).float()
+
+    def walk(step, state, first, length):
+        logits = []
+        for token in range(first, first + length):
+            row, state = step(token, state)
+            logits.append(row[0].item() / 4)
+        return [*logits, state]
+
+    seen = observe(walk, {"table": table, "first": 1, "length": 3}, "search", gradients=False)
+    # states 0, 7 * 0 + 1 + 1 = 2, 7 * 2 + 2 + 1 = 17 - 11 = 6, then 7 * 6 + 3 + 1 = 46 - 44 = 2
+    assert decode(seen["output"]) == [0 * 4 + 1, 2 * 4 + 2, 6 * 4 + 3, 2]
+
+
+def test_a_search_that_never_ends_is_stopped():
+    def endless(step, state):
+        while True:
+            _, state = step(0, state)
+
+    assert observe(endless, {"table": torch.zeros(3, 2, 2)}, "search", gradients=False)["output"] == "endless"

@@ -8,7 +8,7 @@ a diagnosis is a match, never a guess.
 from dataclasses import dataclass
 
 from .describe import describe, same
-from .observe import decode, observe
+from .observe import decode, encode, observe
 
 
 @dataclass
@@ -35,6 +35,9 @@ def judge(item, inputs, observations, observe=observe):
 
     observe: observes the reference and the mistakes; the grader gives one that remembers.
     """
+    if item.view:
+        observe = _viewed_by(item, observe)
+        observations = [_view(item, trial, seen) for trial, seen in zip(inputs, observations, strict=True)]
     errors = [seen["error"] for seen in observations]
     if any(error and error["type"] == "NotImplementedError" for error in errors):
         return Verdict("missing", "not answered yet: the cell still raises NotImplementedError.")
@@ -55,6 +58,15 @@ def judge(item, inputs, observations, observe=observe):
     return Verdict("passed", f"right on {len(inputs) - 1} inputs.")
 
 
+def _view(item, trial, seen):
+    """What was seen, with the item's view in the place of the output."""
+    return seen if seen["error"] else {**seen, "output": encode(item.view(trial, decode(seen["output"])))}
+
+
+def _viewed_by(item, observe):
+    return lambda answer, trial, *how, **more: _view(item, trial, observe(answer, trial, *how, **more))
+
+
 def _same_result(seen, other):
     """The same output and the same arguments afterwards, or the same kind of error."""
     if seen["error"] or other["error"]:
@@ -66,14 +78,24 @@ def _same_result(seen, other):
 def _named_mistake(item, inputs, observations, expected, observe):
     """The first mistake that did the same in every trial, at least once with a result of its own."""
     for name, mistake in item.mistakes.items():
-        found = [observe(mistake.answer, trial, item.probe, gradients=False) for trial in inputs]
-        if not all(map(_same_result, observations, found)):
+        found = _while_the_same(item, mistake, inputs, observations, observe)
+        if found is None:
             continue
         telling = [not seen["error"] and not _same_result(seen, right)
                    for seen, right in zip(observations, expected, strict=True)]
         if any(telling) or all(map(_same_error, observations, found)):
             return name
     return None
+
+
+def _while_the_same(item, mistake, inputs, observations, observe):
+    """What the mistake does with each input; None as soon as it does something else than the answer did."""
+    found = []
+    for trial, seen in zip(inputs, observations, strict=True):
+        found.append(observe(mistake.answer, trial, item.probe, gradients=False))
+        if not _same_result(seen, found[-1]):
+            return None
+    return found
 
 
 def _same_error(seen, other):

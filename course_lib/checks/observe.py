@@ -87,14 +87,31 @@ def decode_with(answer, inputs):
     of the step; the other inputs follow it in order.  The result is "endless" where nothing ends the decoder.
     """
     table, *others = inputs.values()
+    return _decoded(answer, others, 50 * len(table),
+                    lambda token, state: (table[state % len(table), token].clone(), state + 1))
+
+
+def search_with(answer, inputs):
+    """As `decode_with`, for a search that follows several beginnings: the state tells the whole path.
+
+    table (states, vocab, vocab): the logits (vocab,) in each state after each token; state 0 is the first,
+    and token leads from a state to 7 * state + token + 1, modulo their number.
+    """
+    table, *others = inputs.values()
+    return _decoded(answer, others, 500,
+                    lambda token, state: (table[state, token].clone(), (7 * state + token + 1) % len(table)))
+
+
+def _decoded(answer, others, most, model):
+    """What a decoder makes of model(token, state) from state 0 on; "endless" after `most` calls of it."""
     calls = 0
 
     def step(token, state):
         nonlocal calls
         calls += 1
-        if calls > 50 * len(table):
+        if calls > most:
             raise _Endless
-        return table[state % len(table), int(token)].clone(), state + 1
+        return model(int(token), state)
 
     try:
         return answer(step, 0, *others)
@@ -111,10 +128,16 @@ def build_with(answer, inputs):
     "train" or "eval"; "reads", names to look at afterwards.  The result is a list: what each call returned,
     then the value of each name read, then those of these names that take gradients.  Gradients flow to the
     parameters in "state" and to the arguments of the calls: these are part of a graph, as inside a network.
+    With "whole" True, a parameter that is not in "state" is an error: it would start at random.  One tensor
+    under two names has the value of the first that is in "state".
     """
     module = answer(*inputs["arguments"])
     values = _named_values(module, inputs["state"], inputs["reads"])
-    for name in set(inputs["state"]) & {name for name, _ in module.named_parameters()}:
+    learned = {name for name, _ in module.named_parameters(remove_duplicate=False)} & values.keys()
+    unknown = [name for name in values if name in learned and name not in inputs["state"]]
+    if inputs.get("whole") and unknown:
+        raise AttributeError(f"there are parameters that do not belong here: {', '.join(unknown)}")
+    for name in learned & set(inputs["state"]):
         values[name] = _on_graph(inputs["state"][name])
     inputs["calls"] = _on_graph(inputs["calls"])
     outputs = []
@@ -126,7 +149,7 @@ def build_with(answer, inputs):
 
 
 def _named_values(module, state, reads):
-    """The module's parameters and buffers by name, those in `state` replaced by copies of it."""
+    """The module's parameters and buffers by one name each, those in `state` replaced by copies of it."""
     if not isinstance(module, torch.nn.Module):
         raise TypeError(f"{type(module).__name__} is no nn.Module: write class ...(nn.Module), and "
                         "super().__init__() first in __init__")
@@ -140,7 +163,10 @@ def _named_values(module, state, reads):
     for name, value in state.items():
         if values[name].shape != value.shape:
             raise ValueError(f"{name} has shape {tuple(values[name].shape)}, expected {tuple(value.shape)}")
-    return values | {name: value.detach().clone() for name, value in state.items()}
+    names = {}
+    for name in dict.fromkeys([*state, *reads, *values]):
+        names.setdefault(id(values[name]), name)
+    return {name: state[name].detach().clone() if name in state else values[name] for name in names.values()}
 
 
 def _on_graph(value):
@@ -184,9 +210,24 @@ def call_watched(answer, inputs):
                      if isinstance(value, torch.Tensor) and value.requires_grad]]
 
 
+def call_and_draw(answer, inputs):
+    """An answer that draws from inputs["generator"], the number of its seed, is called 25 times with one
+    generator, then twice with that generator anew.  The result lists what each call returned, and its other
+    arguments as it left them.
+    """
+    found = []
+    for times in (25, 2):
+        generator = torch.Generator().manual_seed(inputs["generator"])
+        for _ in range(times):
+            given = decode(encode(inputs))
+            output = answer(*{**given, "generator": generator}.values())
+            found.append([output, given])
+    return found
+
+
 # How an answer is put to use; a lesson whose answers are no plain functions of data adds its own.
-PROBES = {"call": call, "decode": decode_with, "build": build_with, "functions": call_with_functions,
-          "watched": call_watched}
+PROBES = {"call": call, "decode": decode_with, "search": search_with, "build": build_with,
+          "functions": call_with_functions, "watched": call_watched, "draws": call_and_draw}
 
 
 class _Calls(TorchFunctionMode):

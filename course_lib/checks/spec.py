@@ -28,6 +28,7 @@ class Item:
     free: torch functions that would be the whole answer; calling one earns nothing.
     properties: (holds(inputs, output) -> bool, sentence) pairs, asked before values are compared.
     gradients: whether gradients must flow from the results to the inputs.
+    view: maps (inputs, result) to what is compared, where the result itself is drawn at random.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Item:
     properties: tuple = ()
     gradients: bool = True
     probe: str = "call"
+    view: Callable | None = None
     mistakes: dict[str, Mistake] = field(default_factory=dict)
 
     def mistake(self, sentence):
