@@ -1,25 +1,42 @@
 """The checks say the right thing of every answer: right, a named mistake, or wrong without a name."""
 
+import functools
 import importlib
 
+import answers
 import pytest
 
 from course_lib import checks
-from course_lib.checks.judge import examine
+from course_lib.checks.judge import judge
+from course_lib.checks.observe import observe
+from course_lib.grading.question import Question
 
 SEEDS = range(5)
 ITEMS = [pytest.param(stem, item, id=f"{stem[:2]}-{name}")
          for stem in checks.stems() for name, item in checks.items(stem).items()]
 
 
-def answers(stem, item):
+def unnamed(stem, item):
     """(right ones, wrong ones) of tests/answers/ for an item."""
-    module = importlib.import_module(f"answers.lesson_{stem}")
-    return module.RIGHT[item.name], module.WRONG[item.name]
+    importlib.import_module(f"answers.lesson_{stem}")
+    return answers.RIGHT[item.name], answers.WRONG[item.name]
 
 
-def number(answer, answers):
-    return f"answer {answers.index(answer) + 1}, {getattr(answer, '__name__', answer)}"
+@functools.lru_cache(maxsize=len(SEEDS))
+def asked(name, seed):
+    """What `examine` asks; the reference and the mistakes are observed once, as when a class is graded."""
+    return Question(checks.find(name)[1], seed)
+
+
+def examine(item, answer, seed):
+    """As `judge.examine`."""
+    question = asked(item.name, seed)
+    seen = [observe(answer, trial, item.probe, item.gradients) for trial in question.trials]
+    return judge(item, question.trials, seen, question.observe)
+
+
+def number(answer, found):
+    return f"answer {found.index(answer) + 1}, {getattr(answer, '__name__', answer)}"
 
 
 def test_there_are_items():
@@ -45,7 +62,7 @@ def test_every_named_mistake_is_rejected_under_its_own_name(stem, item):
 
 @pytest.mark.parametrize("stem, item", ITEMS)
 def test_a_right_answer_in_another_style_passes(stem, item):
-    found, _ = answers(stem, item)
+    found, _ = unnamed(stem, item)
     assert len(found) >= 3
     for answer in found:
         for seed in SEEDS:
@@ -55,7 +72,7 @@ def test_a_right_answer_in_another_style_passes(stem, item):
 
 @pytest.mark.parametrize("stem, item", ITEMS)
 def test_a_mistake_without_a_name_gets_none(stem, item):
-    _, found = answers(stem, item)
+    _, found = unnamed(stem, item)
     assert len(found) >= 6
     for answer in found:
         for seed in SEEDS:

@@ -1,6 +1,6 @@
 """Answers to exercise 03 that its checks have no name for: right ones in other styles, and wrong ones.
 
-RIGHT and WRONG: {"item": [answer, ...]}.  A right one must pass; a wrong one must fail, undiagnosed.
+A right one must pass; a wrong one must fail, undiagnosed.
 """
 
 import math
@@ -10,21 +10,11 @@ from itertools import zip_longest
 import numpy as np
 import torch
 
+from answers import right, wrong
 from course_lib.data import batches
 from course_lib.decoding import greedy_decode
 from course_lib.metrics import bleu
 from course_lib.training import sequence_loss
-
-RIGHT, WRONG = {}, {}
-
-
-def right(item):
-    return lambda answer: RIGHT.setdefault(item, []).append(answer) or answer
-
-
-def wrong(item):
-    return lambda answer: WRONG.setdefault(item, []).append(answer) or answer
-
 
 # ---------------------------------------------------------------- pad_batch
 

@@ -1,25 +1,15 @@
 """Answers to exercise 04 that its checks have no name for: right ones in other styles, and wrong ones.
 
-RIGHT and WRONG: {"item": [answer, ...]}.  A right one must pass; a wrong one must fail, undiagnosed.
+A right one must pass; a wrong one must fail, undiagnosed.
 """
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from answers import right, wrong
 from course_lib.metrics import alignment_error_rate
 from course_lib.models.attention import additive_score, attend, attentional_state, dot_score, general_score
-
-RIGHT, WRONG = {}, {}
-
-
-def right(item):
-    return lambda answer: RIGHT.setdefault(item, []).append(answer) or answer
-
-
-def wrong(item):
-    return lambda answer: WRONG.setdefault(item, []).append(answer) or answer
-
 
 # ---------------------------------------------------------------- additive_score
 

@@ -1,21 +1,12 @@
 """Answers to exercise 06 that its checks have no name for: right ones in other styles, and wrong ones.
 
-RIGHT and WRONG: {"item": [answer, ...]}.  A right one must pass; a wrong one must fail, undiagnosed.
+A right one must pass; a wrong one must fail, undiagnosed.
 """
 
 import torch
 from torch import nn
 
-RIGHT, WRONG = {}, {}
-
-
-def right(item):
-    return lambda answer: RIGHT.setdefault(item, []).append(answer) or answer
-
-
-def wrong(item):
-    return lambda answer: WRONG.setdefault(item, []).append(answer) or answer
-
+from answers import right, wrong
 
 # ---------------------------------------------------------------- batch_norm
 

@@ -1,6 +1,6 @@
 """Answers to exercise 08 that its checks have no name for: right ones in other styles, and wrong ones.
 
-RIGHT and WRONG: {"item": [answer, ...]}.  A right one must pass; a wrong one must fail, undiagnosed.
+A right one must pass; a wrong one must fail, undiagnosed.
 """
 
 import math
@@ -8,16 +8,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-RIGHT, WRONG = {}, {}
-
-
-def right(item):
-    return lambda answer: RIGHT.setdefault(item, []).append(answer) or answer
-
-
-def wrong(item):
-    return lambda answer: WRONG.setdefault(item, []).append(answer) or answer
-
+from answers import right, wrong
 
 # ---------------------------------------------------------------- causal_mask
 
