@@ -1,0 +1,299 @@
+"""Exercise 10: the table of sines and cosines, the rotation between its rows, and the sum with a batch."""
+
+import math
+
+import torch
+
+from ..models import positional
+from .spec import Item, normal
+
+IN_CODE, IN_ROTATION, IN_BATCH = "From formula to code", "k steps are one rotation", "The wrong axis"
+
+
+def _frequencies(d_model, base=10000.0):
+    """base^(-2i / d_model), i = 0 .. d_model / 2 - 1, in float64."""
+    i = torch.arange(d_model // 2, dtype=torch.float64)
+    return base ** (-2 * i / d_model)
+
+
+def _table(positions, frequencies, first=torch.sin, second=torch.cos):
+    """The mistakes below exchange one part each; (n, d_model)."""
+    angles = positions.to(torch.float64)[:, None] * frequencies
+    return torch.stack([first(angles), second(angles)], -1).flatten(1).float()
+
+
+# ---------------------------------------------------------------- positional_encoding
+
+def _table_inputs(generator):
+    drawn = int(torch.randint(20, 40, (1,), generator=generator))
+    return [{"n": n, "d_model": d_model} for n, d_model in [(7, 6), (1, 8), (8, 8), (drawn, 12), (5, 2)]]
+
+
+positional_encoding = Item("positional_encoding", 2, _table_inputs, positional.positional_encoding,
+                           ("PE (n, d_model)",), IN_CODE, gradients=False)
+
+
+@positional_encoding.mistake("all sines stand in the left half and all cosines in the right; here they alternate: "
+                             "sine in columns 0, 2, 4, ..., cosine in 1, 3, 5, ...")
+def halves_for_interleaved(n, d_model):
+    angles = torch.arange(n)[:, None] * _frequencies(d_model)
+    return torch.cat([angles.sin(), angles.cos()], dim=1).float()
+
+
+@positional_encoding.mistake("sine and cosine are exchanged: the sine stands in columns 0, 2, 4, ..., so row 0 is "
+                             "0, 1, 0, 1, ...")
+def sin_and_cos_swapped(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model), torch.cos, torch.sin)
+
+
+@positional_encoding.mistake("the exponent is i / d_model; it is 2i / d_model, where i = 0, 1, 2, ... counts the pairs.")
+def exponent_i_for_2i(n, d_model):
+    return _table(torch.arange(n), 10000.0 ** (-torch.arange(d_model // 2, dtype=torch.float64) / d_model))
+
+
+@positional_encoding.mistake("the exponent is 4i / d_model: with i = 0, 1, 2, ... counting the pairs, columns 2i and "
+                             "2i + 1 have 2i / d_model.")
+def exponent_4i_for_2i(n, d_model):
+    return _table(torch.arange(n), 10000.0 ** (-4 * torch.arange(d_model // 2, dtype=torch.float64) / d_model))
+
+
+@positional_encoding.mistake("each column has a frequency of its own; columns 2i and 2i + 1 are sine and cosine of the "
+                             "SAME angle, and only so is a shift a rotation.")
+def own_frequency_for_each_column(n, d_model):
+    column = torch.arange(d_model)
+    angles = torch.arange(n)[:, None] * 10000.0 ** (-column.double() / d_model)
+    return torch.where(column % 2 == 0, angles.sin(), angles.cos()).float()
+
+
+@positional_encoding.mistake("the positions start at 1; the first word stands at position 0, whose row is 0, 1, 0, 1, ...")
+def starts_at_one(n, d_model):
+    return _table(torch.arange(1, n + 1), _frequencies(d_model))
+
+
+@positional_encoding.mistake("the positions run backwards: row 0 belongs to the first word.")
+def runs_backwards(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model)).flip(0)
+
+
+@positional_encoding.mistake("the base is 1000; the formula has 10000.")
+def base_1000(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model, 1000.0))
+
+
+@positional_encoding.mistake("the base is 100000; the formula has 10000.")
+def base_100000(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model, 100000.0))
+
+
+@positional_encoding.mistake("the position is multiplied by 10000^(2i / d_model); it is divided by it, so that later "
+                             "pairs turn more slowly.")
+def multiplied_for_divided(n, d_model):
+    return _table(torch.arange(n), 1 / _frequencies(d_model))
+
+
+@positional_encoding.mistake("the angles are computed in float16, which has 3 digits: use float32 or float64.")
+def angles_in_float16(n, d_model):
+    angles = torch.arange(n)[:, None].half() * _frequencies(d_model).half()
+    return torch.stack([angles.sin(), angles.cos()], -1).flatten(1).float()
+
+
+@positional_encoding.mistake("there are only sines; the odd columns hold the cosine of the same angle.")
+def sines_only(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model), torch.sin, torch.sin)
+
+
+@positional_encoding.mistake("every pair turns at the same speed; pair i divides the position by 10000^(2i / d_model).")
+def one_frequency(n, d_model):
+    return _table(torch.arange(n), torch.ones(d_model // 2, dtype=torch.float64))
+
+
+@positional_encoding.mistake("the fastest pair stands last; pair 0 divides by 10000^0 = 1 and is the fastest.")
+def frequencies_reversed(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model).flip(0))
+
+
+@positional_encoding.mistake("the table lies on its side: rows are positions, columns features, (n, d_model).")
+def transposed(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model)).T
+
+
+@positional_encoding.mistake("the angles come out without sine and cosine.")
+def bare_angles(n, d_model):
+    return _table(torch.arange(n), _frequencies(d_model), torch.clone, torch.clone)
+
+
+# ---------------------------------------------------------------- shift_matrix
+
+def _shift_inputs(generator):
+    drawn = int(torch.randint(2, 9, (1,), generator=generator))
+    return [{"k": k, "d_model": d_model} for k, d_model in
+            [(3, 6), (-2, 8), (drawn, 10), (1, 2), (0, 4), (-drawn, 4)]]
+
+
+shift_matrix = Item("shift_matrix", 3, _shift_inputs, positional.shift_matrix, ("M (d_model, d_model)",), IN_ROTATION,
+                    uses=("positional_encoding",), gradients=False)
+
+
+def _blocks(angles, a=torch.cos, b=torch.sin, c=lambda x: -x.sin(), d=torch.cos):
+    """[[a, b], [c, d]] of each angle on the diagonal: the right matrix, unless a part is exchanged."""
+    blocks = [torch.stack([a(w), b(w), c(w), d(w)]).view(2, 2) for w in angles]
+    return torch.block_diag(*blocks).float()
+
+
+@shift_matrix.mistake("it turns the wrong way: this matrix leads from pos + k back to pos. The block of a pair is "
+                      "[[cos, sin], [-sin, cos]].")
+def wrong_way(k, d_model):
+    return _blocks(-k * _frequencies(d_model))
+
+
+@shift_matrix.mistake("every pair is turned by k times the first frequency; pair i has its own, 1 / 10000^(2i / d_model).")
+def first_frequency_for_all(k, d_model):
+    return _blocks(k * torch.ones(d_model // 2, dtype=torch.float64))
+
+
+@shift_matrix.mistake("only the first pair is turned; each pair has a block of its own on the diagonal.")
+def first_pair_only(k, d_model):
+    frequencies = _frequencies(d_model)
+    frequencies[1:] = 0
+    return _blocks(k * frequencies)
+
+
+@shift_matrix.mistake("the matrix is made for a table with all sines left and all cosines right; here the sine and "
+                      "cosine of a pair are neighbours, so each block is 2 x 2 on the diagonal.")
+def halves_for_pairs(k, d_model):
+    c, s = [f(k * _frequencies(d_model)).diag() for f in (torch.cos, torch.sin)]
+    return torch.cat([torch.cat([c, s], 1), torch.cat([-s, c], 1)], 0).float()
+
+
+@shift_matrix.mistake("k is not used: this is the matrix for one step.")
+def always_one_step(k, d_model):
+    return _blocks(_frequencies(d_model))
+
+
+@shift_matrix.mistake("the sign of k is lost: k = -2 leads two positions back.")
+def sign_of_k_lost(k, d_model):
+    return _blocks(abs(k) * _frequencies(d_model))
+
+
+@shift_matrix.mistake("k is divided by the frequency; the angle is k times the frequency, k / 10000^(2i / d_model).")
+def divided_by_the_frequency(k, d_model):
+    return _blocks(k / _frequencies(d_model))
+
+
+@shift_matrix.mistake("the exponent is i / d_model; pair i turns by k / 10000^(2i / d_model).")
+def shift_exponent_i(k, d_model):
+    return _blocks(k * 10000.0 ** (-torch.arange(d_model // 2, dtype=torch.float64) / d_model))
+
+
+@shift_matrix.mistake("the minus sign is missing: the lower left entry of a block is -sin.")
+def minus_missing(k, d_model):
+    return _blocks(k * _frequencies(d_model), c=torch.sin)
+
+
+@shift_matrix.mistake("sine and cosine are exchanged: at k = 0 nothing turns, so the matrix must be the identity, and "
+                      "cos(0) = 1 belongs on the diagonal.")
+def shift_sin_and_cos_swapped(k, d_model):
+    return _blocks(k * _frequencies(d_model), torch.sin, torch.cos, lambda x: -x.cos(), torch.sin)
+
+
+@shift_matrix.mistake("this moves the columns of a vector by k places; wanted is a matrix that turns PE[pos] into "
+                      "PE[pos + k].")
+def moves_columns(k, d_model):
+    return torch.eye(d_model).roll(k, dims=0)
+
+
+@shift_matrix.mistake("the blocks lie on the other diagonal, from upper right to lower left.")
+def other_diagonal(k, d_model):
+    return _blocks(k * _frequencies(d_model)).flip(1)
+
+
+# ---------------------------------------------------------------- add_positions
+
+def _sum_inputs(generator):
+    return [{"E": normal(generator, *shape, dtype=dtype)} for *shape, dtype in
+            [(3, 5, 6, torch.float32), (1, 4, 8, torch.float64), (4, 4, 4, torch.float32), (2, 7, 2, torch.float32)]]
+
+
+add_positions = Item("add_positions", 2, _sum_inputs, positional.add_positions, ("E_plus_PE (B, n, d_model)",), IN_BATCH,
+                     uses=("positional_encoding",))
+
+
+def _rows(E, first=0):
+    """PE of E's positions in E's dtype: (n, d_model)."""
+    return positional.positional_encoding(first + E.size(1), E.size(2))[first:].to(E)
+
+
+@add_positions.mistake("the encoding runs along the batch: all words of sentence b get the encoding of position b. "
+                       "Axis 1 holds the positions: positional_encoding(E.size(1), E.size(2)).")
+def along_the_batch(E):
+    return E + positional.positional_encoding(E.size(0), E.size(2)).to(E)[:, None]
+
+
+@add_positions.mistake("the embeddings are multiplied by the root of d_model; that is another step, not asked here.")
+def embeddings_scaled(E):
+    return E * math.sqrt(E.size(2)) + _rows(E)
+
+
+@add_positions.mistake("the encoding is divided by the root of d_model; it is added as it is.")
+def encoding_divided(E):
+    return E + _rows(E) / math.sqrt(E.size(2))
+
+
+@add_positions.mistake("the encoding is multiplied by the root of d_model; it is added as it is.")
+def encoding_scaled(E):
+    return E + _rows(E) * math.sqrt(E.size(2))
+
+
+@add_positions.mistake("the sum is written into E itself (+= or add_); the caller still needs E: E + PE makes a new one.")
+def in_place(E):
+    return E.add_(_rows(E))
+
+
+@add_positions.mistake("the first word gets the encoding of position 1; positions start at 0.")
+def first_word_at_one(E):
+    return E + _rows(E, first=1)
+
+
+@add_positions.mistake("the embeddings are missing: the result is E + PE, not PE.")
+def encoding_alone(E):
+    return _rows(E).expand_as(E).clone()
+
+
+@add_positions.mistake("the embeddings come back as they were: nothing is added.")
+def nothing_added(E):
+    return E.clone()
+
+
+@add_positions.mistake("the encoding is subtracted; it is added.")
+def subtracted(E):
+    return E - _rows(E)
+
+
+@add_positions.mistake("the encoding multiplies the embeddings; it is added.")
+def multiplied(E):
+    return E * _rows(E)
+
+
+@add_positions.mistake("every word gets the encoding of the last position; word j gets that of position j.")
+def last_position_for_all(E):
+    return E + _rows(E)[-1]
+
+
+@add_positions.mistake("the positions run through the whole batch as one long text; each sentence starts at 0 again.")
+def counts_on_from_sentence_to_sentence(E):
+    return E + positional.positional_encoding(E.size(0) * E.size(1), E.size(2)).to(E).view_as(E)
+
+
+@add_positions.mistake("the encoding is put beside the embedding (cat); it is added, and the width stays d_model.")
+def concatenated(E):
+    return torch.cat([E, _rows(E).expand_as(E)], dim=-1)
+
+
+@add_positions.mistake("positions and features are exchanged: the table was made with n and d_model in the wrong order "
+                       "and then turned.")
+def positions_along_the_features(E):
+    padded = positional.positional_encoding(E.size(2), E.size(1) + E.size(1) % 2)[:, :E.size(1)]
+    return E + padded.to(E).T
+
+
+ITEMS = [positional_encoding, shift_matrix, add_positions]

@@ -1,0 +1,40 @@
+"""Where a word stands: sines and cosines of its position, added to its embedding.  Lesson 10"""
+
+import torch
+
+
+def positional_encoding(n, d_model):
+    """PE[pos, 2i] = sin(pos / 10000^(2i/d_model)), PE[pos, 2i+1] = cos(the same).  Vaswani et al. 2017, 3.5
+
+    n: how many positions, from 0 on  d_model: even  ->  (n, d_model)
+    """
+    if d_model % 2:
+        raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
+    i = torch.arange(d_model // 2, dtype=torch.float64)           # a float32 sine of 5000 is off by 1e-4
+    angles = torch.arange(n)[:, None] / 10000 ** (2 * i / d_model)    # (n, d_model / 2)
+    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)     # (n, d_model / 2, 2)
+    return pairs.flatten(1).to(torch.get_default_dtype())         # (n, d_model)
+
+
+def _angles(positions, d_model):
+    """The angles of `positional_encoding`, which stands alone: it is lent to learners.  (n, d_model / 2)"""
+    if d_model % 2:
+        raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
+    i = torch.arange(d_model // 2, dtype=torch.float64)
+    return positions.to(torch.float64)[:, None] / 10000 ** (2 * i / d_model)
+
+
+def shift_matrix(k, d_model):
+    """M with PE[pos + k] = M PE[pos] for every pos: each pair (sin, cos) turned by k times its frequency.
+
+    k: how far, negative is back  ->  (d_model, d_model), blocks [[cos, sin], [-sin, cos]] on the diagonal
+    """
+    angles = _angles(torch.tensor([k]), d_model)[0]               # (d_model / 2,)
+    c, s = angles.cos(), angles.sin()
+    blocks = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)    # (d_model / 2, 2, 2)
+    return torch.block_diag(*blocks).to(torch.get_default_dtype())
+
+
+def add_positions(E):
+    """E + PE, the same for every sentence of the batch.  E (B, n, d_model)  ->  (B, n, d_model)"""
+    return E + positional_encoding(E.size(1), E.size(2)).to(E)    # (n, d_model) spreads over B
