@@ -105,6 +105,17 @@ def padding_mask(lengths, m):
     return (torch.arange(m) < lengths[:, None])[:, None]          # (B, 1, m)
 
 
+def attend_with_cache(Q_t, K_t, V_t, cache=None):
+    """Attention of the newest position to itself and to all before it, whose keys and values are kept.
+
+    Q_t, K_t (..., 1, d_k)  V_t (..., 1, d_v)  cache: None at the first step, then (K, V) of the step before
+    ->  output (..., 1, d_v), the cache (K (..., t, d_k), V (..., t, d_v)) for the next step
+    """
+    K, V = (K_t, V_t) if cache is None else (torch.cat([old, new], dim=-2)
+                                             for old, new in zip(cache, (K_t, V_t), strict=True))
+    return attention(Q_t, K, V)[0], (K, V)
+
+
 def leakage(f, X, i):
     """How much output i feels each input: the Frobenius norms of df(X)[i] / dX[j], j = 0 .. n-1.
 
