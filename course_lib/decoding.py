@@ -1,4 +1,6 @@
-"""Writing a sentence word by word with a model that predicts the next one.  Lesson 03"""
+"""Writing a sentence word by word with a model that predicts the next one.  Lessons 03 and 12"""
+
+import math
 
 import torch
 
@@ -19,15 +21,15 @@ def greedy_decode(step, state, bos_id, eos_id, max_len):
     return words
 
 
-@torch.no_grad()
-def greedy_batch(step, state, bos_id, eos_id, max_len, size):
+@torch.inference_mode()
+def greedy_batch(step, state, bos_id, eos_id, max_len, size, device=None):
     """`greedy_decode` for `size` sentences side by side: a list of lists of ints.
 
     step(tokens (size,), state) -> (logits (size, vocab), state).  A sentence that has ended is decoded on
-    until all have, and cut at its <eos>.
+    until all have, and cut at its <eos>.  device: where the model is, torch's default otherwise.
     """
-    tokens, columns = torch.full((size,), bos_id), []
-    ended = torch.zeros(size, dtype=torch.bool)
+    tokens, columns = torch.full((size,), bos_id, device=device), []
+    ended = torch.zeros(size, dtype=torch.bool, device=device)
     for _ in range(max_len):
         logits, state = step(tokens, state)
         tokens = logits.argmax(dim=-1)                            # (size,)
@@ -37,3 +39,38 @@ def greedy_batch(step, state, bos_id, eos_id, max_len, size):
             break
     rows = torch.stack(columns, dim=1).tolist() if columns else [[] for _ in range(size)]
     return [row[:row.index(eos_id)] if eos_id in row else row for row in rows]
+
+
+@torch.inference_mode()
+def beam_search(step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
+    """Follow the `beam` likeliest beginnings at once; of what ends, return the best for its length.
+
+    step, state, max_len and the result as in `greedy_decode`, and beam = 1 is that.  A sentence scores
+    log p / ((5 + length) / 6)^alpha, its <eos> counted.  One that ends holds its place among the best of its
+    step and none later.  If none has ended after max_len steps: the likeliest beginning.  alpha >= 0.
+    Wu et al. 2016, eq. 14
+    """
+    def penalty(length):
+        return ((5 + length) / 6) ** alpha
+
+    live, finished = [(0.0, [bos_id], state)], []               # (log p, words from <bos>, state)
+    for length in range(1, max_len + 1):
+        steps = [step(words[-1], state) for _, words, state in live]
+        log_p = torch.stack([before + logits.log_softmax(dim=-1)
+                             for (before, _, _), (logits, _) in zip(live, steps, strict=True)])
+        best, places = log_p.flatten().topk(min(beam, log_p.numel()))          # of (live, vocab)
+        old, live = live, []
+        for score, place in zip(best.tolist(), places.tolist()):
+            row, token = divmod(place, log_p.size(1))
+            if score == -math.inf:                              # impossible, and there was room
+                continue
+            if token == eos_id:
+                finished.append((score / penalty(length), old[row][1]))
+            else:
+                live.append((score, old[row][1] + [token], steps[row][1]))
+        highest = max((score for score, _ in finished), default=-math.inf)
+        if not live or live[0][0] / penalty(max_len) <= highest:    # no ending of it could score higher
+            break
+    if finished:
+        return max(finished, key=lambda found: found[0])[1][1:]
+    return live[0][1][1:] if live else []

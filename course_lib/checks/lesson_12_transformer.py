@@ -1,0 +1,918 @@
+"""Exercise 12: label smoothing, warm-up, beam search, and the whole Transformer."""
+
+import functools
+import itertools
+import math
+
+import torch
+from torch import nn
+
+from .. import decoding, training
+from ..models import transformer
+from ..models.attention import causal_mask
+from ..models.positional import positional_encoding
+from .observe import search_with
+from .spec import Item, normal
+
+IN_SMOOTHING, IN_WARMUP, IN_BEAM, IN_CODE = "Label smoothing", "Warm-up", "Beam search", "From formula to code"
+
+
+def _whole(generator, low, high):
+    return int(torch.randint(low, high, (), generator=generator))
+
+
+# ---------------------------------------------------------------- label_smoothing_loss
+
+def _smoothing_inputs(generator):
+    def draw(lengths, vocab, epsilon, pad_id, dtype=torch.float32):
+        words = torch.tensor([word for word in range(vocab) if word != pad_id])
+        targets = words[torch.randint(len(words), (len(lengths), max(lengths)), generator=generator)]
+        for row, length in zip(targets, lengths, strict=True):
+            row[length:] = pad_id
+        return {"logits": normal(generator, *targets.shape, vocab, scale=1.5, dtype=dtype), "targets": targets,
+                "epsilon": epsilon, "pad_id": pad_id}
+    return [draw([5, 2, 3], 7, 0.1, 0), draw([1, 4], 6, 0.3, 3, torch.float64), draw([3], 5, 0.25, 0),
+            draw([4, 4, 2, 1], 4, 0.4, 2), draw([2, 3], 5, 0.0, 1)]
+
+
+label_smoothing_loss = Item(
+    "label_smoothing_loss", 2, _smoothing_inputs, training.label_smoothing_loss, ("loss, one number",), IN_SMOOTHING,
+    free=("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"),
+    properties=((lambda trial, loss: loss.item() >= 0,
+                 "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
+
+
+def _surprise(logits, targets, right, others, log_p=None):
+    """-sum of q log p at every place, (B, n): q is `right` for the right word and `others` for each other one."""
+    log_p = logits.log_softmax(dim=-1) if log_p is None else log_p
+    hit = log_p.gather(-1, targets[..., None])[..., 0]
+    return -right * hit - others * (log_p.sum(dim=-1) - hit)
+
+
+def _smoothed(logits, targets, epsilon, log_p=None):
+    share = epsilon / logits.size(-1)
+    return _surprise(logits, targets, 1 - epsilon + share, share, log_p)
+
+
+@label_smoothing_loss.mistake("the right word gets 1 - epsilon and the OTHERS share epsilon, over vocab - 1 words; here all "
+                              "words share it, over vocab, so the right one gets 1 - epsilon + epsilon / vocab.")
+def epsilon_over_the_others(logits, targets, epsilon, pad_id):
+    return _surprise(logits, targets, 1 - epsilon, epsilon / (logits.size(-1) - 1))[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the right word gets 1 - epsilon alone: it has its share epsilon / vocab as well, or the wanted "
+                              "probabilities do not add up to 1.")
+def right_word_without_its_share(logits, targets, epsilon, pad_id):
+    return _surprise(logits, targets, 1 - epsilon, epsilon / logits.size(-1))[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("epsilon / (vocab - 1) goes to every word, the right one as well: the wanted probabilities add up to "
+                              "more than 1. The share is epsilon / vocab.")
+def share_of_vocab_minus_one(logits, targets, epsilon, pad_id):
+    share = epsilon / (logits.size(-1) - 1)
+    return _surprise(logits, targets, 1 - epsilon + share, share)[targets != pad_id].mean()
+
+
+def _without_column(log_p, pad_id):
+    """The sum of log p over all words but pad_id."""
+    return log_p.sum(dim=-1) - log_p[..., pad_id]
+
+
+@label_smoothing_loss.mistake("epsilon is shared by vocab - 2 words, without the right one and without the padding's number; here "
+                              "the whole vocabulary shares it.")
+def shared_by_vocab_minus_two(logits, targets, epsilon, pad_id):
+    log_p = logits.log_softmax(dim=-1)
+    hit = log_p.gather(-1, targets[..., None])[..., 0]
+    rest = _without_column(log_p, pad_id) - hit
+    return (-(1 - epsilon) * hit - epsilon / (logits.size(-1) - 2) * rest)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the padding's number is left out of the smoothing, so vocab - 1 words share epsilon; here the whole "
+                              "vocabulary shares it, the padding's number too.")
+def padding_gets_no_share(logits, targets, epsilon, pad_id):
+    log_p = logits.log_softmax(dim=-1)
+    hit = log_p.gather(-1, targets[..., None])[..., 0]
+    spread = _without_column(log_p, pad_id) / (logits.size(-1) - 1)
+    return (-(1 - epsilon) * hit - epsilon * spread)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("log p is summed over the vocabulary and not averaged: each word gets epsilon / vocab, not epsilon.")
+def epsilon_to_each_word(logits, targets, epsilon, pad_id):
+    return _surprise(logits, targets, 1, epsilon)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the right word keeps all of its probability 1 and epsilon comes on top: give it 1 - epsilon first.")
+def epsilon_on_top(logits, targets, epsilon, pad_id):
+    share = epsilon / logits.size(-1)
+    return _surprise(logits, targets, 1 + share, share)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the part shared by the vocabulary is missing: this is (1 - epsilon) times the plain loss.")
+def shared_part_missing(logits, targets, epsilon, pad_id):
+    return _surprise(logits, targets, 1 - epsilon, 0)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("epsilon is not used: this is the loss without smoothing.")
+def epsilon_ignored(logits, targets, epsilon, pad_id):
+    return _surprise(logits, targets, 1, 0)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("epsilon and 1 - epsilon are exchanged: the right word gets 1 - epsilon.")
+def epsilon_exchanged(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, 1 - epsilon)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the model's probabilities are smoothed; it is the wanted ones that are: take -sum of q log p with a "
+                              "smoothed q.")
+def model_is_smoothed(logits, targets, epsilon, pad_id):
+    p = (1 - epsilon) * logits.softmax(dim=-1) + epsilon / logits.size(-1)
+    return -p.log().gather(-1, targets[..., None])[..., 0][targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("this is the KL divergence: the entropy of the wanted probabilities is taken off. The loss here is the "
+                              "cross-entropy, -sum of q log p alone.")
+def kl_divergence(logits, targets, epsilon, pad_id):
+    vocab = logits.size(-1)
+    entropy = -sum(q * math.log(q) for q in [1 - epsilon + epsilon / vocab, *[epsilon / vocab] * (vocab - 1)] if q > 0)
+    return _smoothed(logits, targets, epsilon)[targets != pad_id].mean() - entropy
+
+
+@label_smoothing_loss.mistake("the padding is counted as if it were words: leave out the places where targets == pad_id.")
+def counts_the_padding(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon).mean()
+
+
+@label_smoothing_loss.mistake("the shared part counts the padding: leave out those places in both parts.")
+def shared_part_counts_padding(logits, targets, epsilon, pad_id):
+    log_p = logits.log_softmax(dim=-1)
+    return (1 - epsilon) * epsilon_ignored(logits, targets, epsilon, pad_id) - epsilon * log_p.mean()
+
+
+@label_smoothing_loss.mistake("the sum leaves the padding out, but it is divided by all B * n places: divide by the number of real "
+                              "tokens.")
+def divided_by_all_places(logits, targets, epsilon, pad_id):
+    return (_smoothed(logits, targets, epsilon) * (targets != pad_id)).sum() / targets.numel()
+
+
+@label_smoothing_loss.mistake("it is the mean of each sentence's mean, so a word of a short sentence weighs more; take one mean over "
+                              "all real tokens of the batch.")
+def mean_of_sentence_means(logits, targets, epsilon, pad_id):
+    real = targets != pad_id
+    return ((_smoothed(logits, targets, epsilon) * real).sum(dim=1) / real.sum(dim=1)).mean()
+
+
+@label_smoothing_loss.mistake("it is the sum; divide by the number of real tokens.")
+def sum_of_all(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets != pad_id].sum()
+
+
+@label_smoothing_loss.mistake("it is the sum over the words of a sentence, then the mean over sentences; divide by the number of real "
+                              "tokens instead.")
+def divided_by_sentences(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets != pad_id].sum() / len(targets)
+
+
+@label_smoothing_loss.mistake("log p is averaged over the vocabulary for the right word too: the loss at a place is the SUM of q log p "
+                              "over the vocabulary, with the sign turned.")
+def divided_by_vocab(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets != pad_id].mean() / logits.size(-1)
+
+
+@label_smoothing_loss.mistake("the logarithm is missing: this is a mean of probabilities, with the sign turned.")
+def no_log(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon, logits.softmax(dim=-1))[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the softmax is taken twice: log_softmax wants logits, not probabilities.")
+def two_softmaxes(logits, targets, epsilon, pad_id):
+    return _smoothed(logits.softmax(dim=-1), targets, epsilon)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the softmax is missing: logits are no log-probabilities yet, take log_softmax over the vocabulary.")
+def softmax_missing(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon, logits)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the shared part is the mean of the logits; it is the mean of log p, after log_softmax.")
+def shared_part_of_logits(logits, targets, epsilon, pad_id):
+    places = _surprise(logits, targets, 1 - epsilon, 0) - epsilon * logits.mean(dim=-1)
+    return places[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the softmax runs over the positions; it runs over the vocabulary, the last axis.")
+def softmax_along_positions(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon, logits.log_softmax(dim=1))[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the sign is turned round: the loss is the mean of MINUS q log p.")
+def sign_turned_round(logits, targets, epsilon, pad_id):
+    return -_smoothed(logits, targets, epsilon)[targets != pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the mask is turned round: these are the padded places, the real ones are where targets != pad_id.")
+def padding_alone(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets == pad_id].mean()
+
+
+@label_smoothing_loss.mistake("the places with number 0 are left out; the padding is pad_id, whatever its number.")
+def padding_taken_as_zero(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets != 0].mean()
+
+
+@label_smoothing_loss.mistake("it is one number a place, (B, n); take the mean over the real tokens.")
+def one_number_a_place(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon) * (targets != pad_id)
+
+
+@label_smoothing_loss.mistake("it is one number a real token; take their mean.")
+def one_number_a_token(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets != pad_id]
+
+
+@label_smoothing_loss.mistake("it is a Python number, so no gradient can flow: leave out .item() and return the tensor.")
+def loss_as_python_number(logits, targets, epsilon, pad_id):
+    return _smoothed(logits, targets, epsilon)[targets != pad_id].mean().item()
+
+
+# ---------------------------------------------------------------- warmup_rate
+
+def _rate_inputs(generator):
+    warmup, d_model = _whole(generator, 7, 12), _whole(generator, 6, 20)
+    sizes = [(1, d_model, warmup), (3, 8, 5), (warmup, d_model, warmup), (4 * warmup + 1, 5, warmup),
+             (6, 6, 6), (40, 16, 4), (2, 64, 100)]
+    return [dict(zip(("step", "d_model", "warmup_steps"), size, strict=True)) for size in sizes]
+
+
+warmup_rate = Item("warmup_rate", 1, _rate_inputs, training.warmup_rate, ("rate, one number",), IN_WARMUP,
+                   gradients=False)
+
+
+for _name, _sentence, _rate in [
+    ("max_for_min", "it takes the larger of the two; the formula takes the smaller, min(...).",
+     lambda t, d, w: d ** -0.5 * max(t ** -0.5, t * w ** -1.5)),
+    ("no_d_model", "d_model is not used: the factor d_model^-0.5 stands before the min.",
+     lambda t, d, w: min(t ** -0.5, t * w ** -1.5)),
+    ("times_root_of_d_model", "d_model^0.5 is multiplied; the exponent is -0.5, a wider model takes smaller steps.",
+     lambda t, d, w: d ** 0.5 * min(t ** -0.5, t * w ** -1.5)),
+    ("divided_by_d_model", "it is divided by d_model; the factor is d_model^-0.5, one over its root.",
+     lambda t, d, w: min(t ** -0.5, t * w ** -1.5) / d),
+    ("counts_from_zero", "one is added to step; it counts from 1 already.",
+     lambda t, d, w: d ** -0.5 * min((t + 1) ** -0.5, (t + 1) * w ** -1.5)),
+    ("first_step_is_zero", "one is taken off step; it counts from 1, and the first rate is not 0.",
+     lambda t, d, w: d ** -0.5 * min((t - 1 or math.inf) ** -0.5 if t > 1 else 0.0, (t - 1) * w ** -1.5)),
+    ("warmup_power_half", "the line rises by step * warmup_steps^-0.5; the exponent is -1.5, so that it meets step^-0.5 at "
+     "warmup_steps.", lambda t, d, w: d ** -0.5 * min(t ** -0.5, t * w ** -0.5)),
+    ("warmup_power_one", "the line rises by step / warmup_steps; the exponent is -1.5, so that it meets step^-0.5 at "
+     "warmup_steps.", lambda t, d, w: d ** -0.5 * min(t ** -0.5, t / w)),
+    ("no_rise", "the rise is missing: this is d_model^-0.5 step^-0.5 from the first step on. The line is step * warmup_steps^-1.5.",
+     lambda t, d, w: (d * t) ** -0.5),
+    ("no_decay", "the decay is missing: this is the rising line for ever.", lambda t, d, w: d ** -0.5 * t * w ** -1.5),
+    ("stays_at_the_summit", "it stays at the summit after warmup_steps; it falls as step^-0.5.",
+     lambda t, d, w: d ** -0.5 * min(w ** -0.5, t * w ** -1.5)),
+    ("falls_as_one_over_step", "it falls as 1 / step; it falls as step^-0.5.",
+     lambda t, d, w: d ** -0.5 * min(1 / t, t * w ** -1.5)),
+    ("step_missing_in_the_line", "step is missing in the second term: step * warmup_steps^-1.5.",
+     lambda t, d, w: d ** -0.5 * min(t ** -0.5, w ** -1.5)),
+    ("powers_exchanged", "the exponents are exchanged: step^-0.5 and step * warmup_steps^-1.5.",
+     lambda t, d, w: d ** -0.5 * min(t ** -1.5, t * w ** -0.5)),
+    ("sum_of_both", "the two terms are added; the formula takes the smaller one.",
+     lambda t, d, w: d ** -0.5 * (t ** -0.5 + t * w ** -1.5)),
+    ("d_model_in_one_term", "d_model^-0.5 acts on the first term alone; it stands before the min.",
+     lambda t, d, w: min((d * t) ** -0.5, t * w ** -1.5)),
+    ("d_model_in_the_line", "d_model^-0.5 acts on the second term alone; it stands before the min.",
+     lambda t, d, w: min(t ** -0.5, d ** -0.5 * t * w ** -1.5)),
+    ("summit_of_one", "it is scaled so that the summit is 1; the summit of the formula is (d_model warmup_steps)^-0.5.",
+     lambda t, d, w: min((w / t) ** 0.5, t / w)),
+    ("d_model_and_warmup_exchanged", "d_model and warmup_steps are exchanged.",
+     lambda t, d, w: w ** -0.5 * min(t ** -0.5, t * d ** -1.5)),
+    ("rate_is_a_tensor", "it is a tensor; an optimizer's rate is a number: make it a float.",
+     lambda t, d, w: torch.tensor(training.warmup_rate(t, d, w))),
+]:
+    warmup_rate.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(
+        lambda cls, step, d_model, warmup_steps, rate=_rate: rate(step, d_model, warmup_steps))}))
+
+
+# ---------------------------------------------------------------- beam_search
+
+def _search_inputs(generator):
+    return list(_searches(generator.initial_seed()))
+
+
+@functools.lru_cache(maxsize=8)
+def _searches(seed):
+    """Models of several sizes, drawn until every mistake has shown and none is taken for another."""
+    generator, trials = torch.Generator().manual_seed(seed), []
+    alike = [[decoding.beam_search, *(mistake.answer for mistake in beam_search.mistakes.values()),
+              *(functools.partial(_with_another_alpha, factor) for factor in (0.5, 2, 3))]]
+    for sizes in itertools.chain(SEARCHES, itertools.cycle(TELLING)):
+        trial = _search_input(generator, *sizes)
+        if _gap(trial) < 1e-4:                    # rounding must not decide
+            continue
+        apart = [group for together in alike for group in _by_result(together, trial)]
+        if len(trials) < len(SEARCHES) or len(apart) > len(alike):
+            trials.append(trial)
+            alike = [group for group in apart if len(group) > 1]
+        if not alike:
+            return trials
+
+
+def _with_another_alpha(factor, *inputs):
+    """A wrong answer without a name: no mistake must be taken for it."""
+    return decoding.beam_search(*inputs[:-1], factor * inputs[-1])
+
+
+def _by_result(answers, trial):
+    """The answers in groups that give the same."""
+    groups = {}
+    for answer in answers:
+        groups.setdefault(str(search_with(answer, trial)), []).append(answer)
+    return list(groups.values())
+
+
+# vocab, eos_id, beam, max_len, alpha, how much is added to the logits of <eos>, their scale.  A large alpha
+# makes short and long about as good, and the choice between them shows most.
+SEARCHES = [(6, 2, 3, 7, 0.6, 0.5, 1.2), (5, 4, 2, 4, 0.6, -30.0, 1.2), (6, 3, 1, 6, 0.6, 0.0, 1.2)]
+TELLING = [(7, 2, 2, 8, 2.5, 0.5, 0.5), (5, 0, 3, 8, 3.0, -1.0, 1.8), (6, 4, 4, 8, 2.5, 1.0, 1.2), (5, 3, 3, 6, 3.0, 0.5, 0.5),
+           (6, 5, 4, 6, 1.0, -1.0, 0.8)]
+
+
+def _search_input(generator, vocab, eos_id, beam, max_len, alpha, eos, scale):
+    """A model in which the logits' mean differs from state to state: they can't stand for log p."""
+    table = normal(generator, 13, vocab, vocab, scale=scale) + normal(generator, 13, vocab, 1)
+    table[..., eos_id] += eos
+    table[0, :, eos_id] -= 2                      # not at once
+    return {"table": table, "bos_id": 1, "eos_id": eos_id, "beam": beam, "max_len": max_len, "alpha": alpha}
+
+
+beam_search = Item("beam_search", 3, _search_inputs, decoding.beam_search, ("words",), IN_BEAM, gradients=False,
+                   probe="search")
+
+
+class _Search:
+    """Beam search in steps; each mistake exchanges some of them."""
+
+    def __init__(self, step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
+        self.step, self.bos_id, self.eos_id, self.beam, self.max_len = step, bos_id, eos_id, beam, max_len
+        self.alpha, self.length, self.states = alpha, 0, []
+        self.live, self.finished = [(0.0, [bos_id], state)], []    # (score, words from <bos>, state)
+
+    def search(self):
+        for length in range(1, self.last() + 1):
+            self.length = length
+            self.advance()
+            if self.over():
+                break
+        return self.words(self.chosen())
+
+    def advance(self):
+        kept = self.keep(self.grown())
+        self.finished += [found for found in kept if self.ended(found)]
+        self.live = self.go_on(kept)
+
+    def last(self):
+        return self.max_len
+
+    def over(self):
+        return not self.live
+
+    def ended(self, found):
+        return found[1][-1] == self.eos_id
+
+    def score(self, logits):
+        return logits.log_softmax(dim=-1)
+
+    def join(self, before, value):
+        return before + value
+
+    def grown(self):
+        """(score, words, state) of every word after every live beginning, the best first."""
+        found, before, self.states = [], self.states, []
+        for row, (score, words, state) in enumerate(self.live):
+            logits, state = self.step(words[-1], self.given(row, state, before))
+            self.states.append(state)
+            found += [(self.join(score, value), [*words, token], state)
+                      for token, value in enumerate(self.score(logits).tolist())]
+        return sorted(found, key=lambda one: one[0], reverse=True)
+
+    def given(self, row, state, before):
+        return state
+
+    def keep(self, grown):
+        return grown[:self.beam]
+
+    def go_on(self, kept):
+        return [found for found in kept if not self.ended(found)]
+
+    def penalty(self, length):
+        return ((5 + length) / 6) ** self.alpha
+
+    def worth(self, found):
+        return found[0] / self.penalty(len(found[1]) - 1)          # <eos> is counted, <bos> is not
+
+    def chosen(self):
+        return (max(self.finished, key=self.worth) if self.finished else self.live[0])[1]
+
+    def words(self, found):
+        return self.plain(found[1:])
+
+    def plain(self, words):
+        return words[:words.index(self.eos_id)] if self.eos_id in words else words
+
+
+class _Close(_Search):
+    """Notes how close two candidates were of which one was taken and the other not."""
+    gap = math.inf
+
+    def keep(self, grown):
+        if len(grown) > self.beam:
+            self.gap = min(self.gap, grown[self.beam - 1][0] - grown[self.beam][0])
+        return super().keep(grown)
+
+    def chosen(self):
+        first, *rest = sorted(map(self.worth, self.finished or self.live), reverse=True)
+        self.gap = min(self.gap, first - rest[0]) if rest else self.gap
+        return super().chosen()
+
+
+def _gap(trial):
+    searches = []
+
+    def answer(*given):
+        searches.append(_Close(*given))
+        return searches[0].search()
+    search_with(answer, trial)
+    return searches[0].gap
+
+
+def _search(name, sentence, **steps):
+    """Register beam search with some of its steps exchanged."""
+    kind = type(name, (_Search,), steps)
+
+    def answer(*inputs):
+        return kind(*inputs).search()
+    answer.__name__ = name
+    beam_search.mistake(sentence)(answer)
+
+
+def _penalties():
+    _search("no_length_penalty", "the length penalty is missing: of what has ended the best is the one with the largest "
+            "log p / ((5 + length) / 6)^alpha.", penalty=lambda self, length: 1)
+    _search("divided_by_length_to_alpha", "log p is divided by length^alpha; the penalty is ((5 + length) / 6)^alpha.",
+            penalty=lambda self, length: length ** self.alpha)
+    _search("divided_by_length", "log p is divided by the length; the penalty is ((5 + length) / 6)^alpha.",
+            penalty=lambda self, length: length)
+    _search("length_without_eos", "the length leaves <eos> out; it is counted, for its log p is in the sum.",
+            penalty=lambda self, length: ((4 + length) / 6) ** self.alpha)
+    _search("length_with_bos", "the length counts <bos>, which was given and not chosen; count the words and <eos>.",
+            penalty=lambda self, length: ((6 + length) / 6) ** self.alpha)
+    _search("alpha_ignored", "alpha is not used: the penalty is ((5 + length) / 6)^alpha.",
+            penalty=lambda self, length: (5 + length) / 6)
+    _search("alpha_always_06", "alpha is 0.6 whatever was given; that is only its default.",
+            penalty=lambda self, length: ((5 + length) / 6) ** 0.6)
+    _search("times_the_penalty", "log p is multiplied by the penalty; it is divided by it. log p is negative, so dividing "
+            "by more helps a long sentence.", worth=lambda self, found: found[0] * self.penalty(len(found[1]) - 1))
+    _search("divided_at_each_step", "log p is divided by the penalty at each step, and the quotient is carried on; carry log p "
+            "itself, and divide once, when a sentence has ended.",
+            join=lambda self, before, value: (before + value) / self.penalty(self.length),
+            worth=lambda self, found: found[0])
+
+
+def _scores():
+    _search("logits_summed", "the logits are summed; sum log p: logits.log_softmax(dim=-1) first.",
+            score=lambda self, logits: logits)
+    _search("probabilities_summed", "probabilities are summed; sum their logarithms: log_softmax.",
+            score=lambda self, logits: logits.softmax(dim=-1))
+    _search("probabilities_divided", "the probabilities are multiplied and the product is divided by the penalty; it is the sum "
+            "of the LOGARITHMS that is divided.",
+            worth=lambda self, found: math.exp(found[0]) / self.penalty(len(found[1]) - 1))
+    _search("scores_not_added_up", "only the last word's log p counts; add up those of all words.",
+            join=lambda self, before, value: value)
+    _search("logs_multiplied", "log p of the words is multiplied; logarithms are added.",
+            join=lambda self, before, value: before * value if before else value)
+    _search("the_worst", "the least likely are kept, or the worst is returned: log p is negative, and the larger is the better.",
+            keep=lambda self, grown: grown[::-1][:self.beam])
+    _search("worst_of_the_finished", "of what has ended the worst is returned: the larger log p / penalty is the better.",
+            worth=lambda self, found: -_Search.worth(self, found))
+
+
+def _ends():
+    def go_on(self, kept):
+        return kept
+    _search("finished_go_on", "a sentence that has ended is extended further: take it out of the live ones.", go_on=go_on)
+    _search("eos_is_a_word", "<eos> ends nothing here: a sentence that has it is finished, set it aside with its score.",
+            go_on=go_on, ended=lambda self, found: False)
+    _search("eos_is_passed_over", "<eos> is never chosen: it is a candidate like each word, and ends its sentence.",
+            keep=lambda self, grown: [one for one in grown if one[1][-1] != self.eos_id][:self.beam])
+    _search("others_take_the_place", "another beginning takes the place of one that ended, so that `beam` go on; one that ends "
+            "holds its place in that step: take the `beam` best of all candidates, then set the ended ones aside.",
+            keep=_until_beam_go_on)
+    _search("every_ending_counts", "every ending is set aside, however unlikely; only those among the `beam` best candidates of "
+            "the step are.", keep=lambda self, grown: _with_all_endings(self, grown, grown[:self.beam]))
+    _search("every_ending_and_beam_words", "every ending is set aside, and `beam` others go on; take the `beam` best of all "
+            "candidates of the step, endings among them.",
+            keep=lambda self, grown: _with_all_endings(self, grown, _words(self, grown)[:self.beam]))
+    _search("places_lost_for_ever", "each sentence that has ended takes a place away for good; it holds it only in the step in "
+            "which it ends, and then `beam` are kept again.",
+            keep=lambda self, grown: grown[:max(0, self.beam - len(self.finished))])
+    _search("finished_compete", "sentences that have ended compete for the `beam` places in later steps too; they hold one only "
+            "in the step in which they end.", advance=_advance_with_finished)
+    _search("finished_compete_by_worth", "sentences that have ended compete in later steps too, and log p is divided by the "
+            "penalty while pruning; they hold a place only in the step in which they end.",
+            advance=_advance_by_worth)
+    _search("beam_for_each", "`beam` are kept for each beginning, so they multiply; keep the `beam` best of all beginnings "
+            "together.", keep=_beam_of_each)
+    _search("beam_ignored", "only one beginning is followed, which is greedy decoding: keep the `beam` best of each step.",
+            keep=lambda self, grown: grown[:1])
+    _search("one_too_many", "one beginning too many is kept: `beam` of them.", keep=lambda self, grown: grown[:self.beam + 1])
+    _search("first_of_each", "one word is taken for each beginning after the first step; keep the `beam` best of all "
+            "candidates, of which several may have the same beginning.", keep=_first_of_each)
+
+
+def _words(self, grown):
+    return [found for found in grown if found[1][-1] != self.eos_id]
+
+
+def _with_all_endings(self, grown, kept):
+    endings = [found for found in grown if found[1][-1] == self.eos_id]
+    return endings + [found for found in kept if found[1][-1] != self.eos_id]
+
+
+def _until_beam_go_on(self, grown):
+    """From the best on, until `beam` of them have not ended."""
+    kept = []
+    for found in grown:
+        kept.append(found)
+        if len(_words(self, kept)) == self.beam:
+            break
+    return kept
+
+
+def _beam_of_each(self, grown):
+    kept = {}
+    for found in grown:
+        kept.setdefault(tuple(found[1][:-1]), []).append(found)
+    return sorted((found for group in kept.values() for found in group[:self.beam]), key=lambda one: one[0],
+                  reverse=True)
+
+
+def _first_of_each(self, grown):
+    if len(self.live) == 1:
+        return grown[:self.beam]
+    return list({tuple(found[1][:-1]): found for found in reversed(grown)}.values())[::-1][:self.beam]
+
+
+def _advance_with_finished(self):
+    self._compete(lambda found: found[0])
+
+
+def _advance_by_worth(self):
+    self._compete(self.worth)
+
+
+def _compete(self, key):
+    kept = sorted([*self.grown(), *self.finished], key=key, reverse=True)[:self.beam]
+    self.finished = [found for found in kept if self.ended(found)]
+    self.live = [found for found in kept if not self.ended(found)]
+
+
+_Search._compete = _compete
+
+
+def _choices():
+    _search("live_returned", "the best live beginning is returned though some have ended: return the best that has ended.",
+            chosen=lambda self: (self.live or [max(self.finished, key=self.worth)])[0][1])
+    _search("live_may_win", "at the end the live beginnings are compared with those that have ended; a live one is returned "
+            "only if none has ended.", chosen=lambda self: max([*self.finished, *self.live], key=self.worth)[1])
+    _search("first_finished_returned", "it stops at the first sentence that ends; another that ends later may score higher.",
+            over=lambda self: bool(self.finished) or not self.live)
+    _search("last_finished_returned", "the sentence that ended LAST is returned; return the one with the best log p / penalty.",
+            chosen=lambda self: self.finished[-1][1] if self.finished else self.live[0][1])
+    _search("stops_when_beam_have_ended", "it stops when `beam` sentences have ended; go on while one is live, up to max_len.",
+            over=lambda self: len(self.finished) >= self.beam or not self.live)
+    _search("stops_when_the_best_ends", "it stops when the best candidate of a step ends; go on while one is live, up to "
+            "max_len, for a longer one may score higher.",
+            over=lambda self: not self.live or bool(self.finished) and (
+                len(self.finished[-1][1]) == self.length + 1
+                and max(one[0] for one in self.finished if len(one[1]) == self.length + 1) >= self.live[0][0]))
+    _search("nothing_if_none_ended", "nothing is returned where no sentence has ended within max_len; then the best live "
+            "beginning is the result.", chosen=lambda self: max(self.finished, key=self.worth)[1] if self.finished
+            else [self.bos_id])
+    _search("worst_live_returned", "where no sentence has ended the last of the live beginnings is returned; return the best.",
+            chosen=lambda self: (max(self.finished, key=self.worth) if self.finished else self.live[-1])[1])
+    _search("goes_past_max_len", "it goes on one step too long: max_len steps.", last=lambda self: self.max_len + 1)
+    _search("one_short_of_max_len", "it stops one step early: max_len steps, the one that gives <eos> is one of them.",
+            last=lambda self: self.max_len - 1)
+    _search("never_ends", "it goes on until all have ended, which may never be: stop after max_len steps, too.",
+            last=lambda self: 1000)
+
+
+def _states():
+    _search("states_not_reordered", "the states stay in their old order: each beginning that is kept goes on with the state of "
+            "the one that it continues.",
+            go_on=lambda self, kept: [(score, words, self.states[min(row, len(self.states) - 1)]) for row, (score, words, _)
+                                      in enumerate(_words(self, kept), start=0)])
+    _search("states_stay_by_place", "the states stay in their old order, counted over all kept candidates: each that is kept "
+            "goes on with the state of the beginning that it continues.",
+            go_on=lambda self, kept: [(score, words, self.states[min(row, len(self.states) - 1)])
+                                      for row, (score, words, _) in enumerate(kept) if words[-1] != self.eos_id])
+    _search("one_state_for_all", "one state is handed from beginning to beginning; each has a state of its own.",
+            given=lambda self, row, state, before: (self.states or before or [state])[-1])
+    _search("state_of_the_last", "all go on with the state that the last call of step returned; each has a state of its own.",
+            go_on=lambda self, kept: [(score, words, self.states[-1]) for score, words, _ in _words(self, kept)])
+    _search("state_of_the_best", "all go on with the state of the best beginning; each has a state of its own.",
+            go_on=lambda self, kept: [(score, words, self.states[0]) for score, words, _ in _words(self, kept)])
+    _search("first_state_for_ever", "every step is given the first state: give it the one that the beginning's last step "
+            "returned.", given=lambda self, row, state, before: 0)
+
+
+def _results():
+    def kept(self, words):
+        return words if self.eos_id not in words else words[:words.index(self.eos_id) + 1]
+    _search("eos_kept", "<eos> is kept in the result: leave it out, it is a signal and no word.",
+            words=lambda self, found: kept(self, found[1:]))
+    _search("bos_kept", "<bos> is kept in the result: it is only what the first step is given.",
+            words=lambda self, found: [self.bos_id, *self.plain(found[1:])])
+    _search("bos_and_eos_kept", "<bos> and <eos> are kept in the result: leave both out.", words=lambda self, found: found)
+    _search("last_word_cut", "the last word is cut off where no <eos> came: only <eos> is.",
+            words=lambda self, found: found[1:-1])
+    _search("a_tensor", "the result is a tensor; a list of ints is wanted.",
+            words=lambda self, found: torch.tensor(self.plain(found[1:]), dtype=torch.long))
+    _search("tensors", "the words are tensors: make each an int, with int(...) or .item().",
+            words=lambda self, found: [torch.tensor(word) for word in self.plain(found[1:])])
+    _search("all_finished_returned", "all sentences that ended are returned; return the words of the best.",
+            chosen=lambda self: [[0, *self.plain(words[1:])] for _, words, _ in self.finished] or self.live[0][1],
+            words=lambda self, found: [words[1:] for words in found] if self.finished else found[1:])
+
+
+for _register in (_penalties, _scores, _ends, _choices, _states, _results):
+    _register()
+
+
+# ---------------------------------------------------------------- Transformer
+
+def _transformer_inputs(generator):
+    def draw(sizes, batches, pad_id=0, dtype=torch.float32):
+        """batches: (B, m, n) of each call."""
+        calls = [("train" if number % 2 else "eval", [*_sentences(generator, sizes, *batch, pad_id), pad_id])
+                 for number, batch in enumerate(batches, start=1)]
+        return {"arguments": sizes, "state": _weights(generator, sizes, dtype), "calls": calls, "reads": [],
+                "whole": True}
+    return [draw([7, 10, 8, 4, 5, 1], [(1, 3, 5), (2, 6, 2)], 6, torch.float64),
+            draw([9, 11, 6, 2, 10, 2], [(2, 5, 4), (3, 4, 6)]), draw([8, 8, 4, 2, 4, 1], [(4, 4, 4), (2, 3, 3)], 3)]
+
+
+def _sentences(generator, sizes, B, m, n, pad_id):
+    """src (B, m), all but the first padded on the right; tgt (B, n + 1), <bos> 1 and words, without padding."""
+    def words(vocab, *shape):
+        some = torch.tensor([word for word in range(vocab) if word not in (1, pad_id)])
+        return some[torch.randint(len(some), shape, generator=generator)]
+    src, tgt = words(sizes[0], B, m), words(sizes[1], B, n + 1)
+    if pad_id:
+        src[:, 0], src[:, 1] = 2, 0               # a word like others, where the padding has another number
+    for row in src[B > 1:]:
+        row[_whole(generator, 2, m):] = pad_id
+    tgt[:, 0] = 1
+    return src, tgt
+
+
+def _weights(generator, sizes, dtype):
+    """A number for every parameter, by its name."""
+    with torch.device("meta"):
+        shapes = {name: value.shape for name, value in transformer.Transformer(*sizes).state_dict().items()}
+    state = {}
+    for name, shape in shapes.items():
+        matrix, gain = len(shape) == 2, "norm" in name and name.endswith("weight")
+        scale = 0.5 if not matrix or name.split(".")[0] in ("source", "target") else shape[1] ** -0.5
+        state[name] = gain + normal(generator, *shape, scale=scale, dtype=dtype)
+    return state
+
+
+Transformer = Item("Transformer", 5, _transformer_inputs, transformer.Transformer,
+                   ("logits (B, n, vocab_tgt)", "logits of a second batch (B, n, vocab_tgt)", "nothing"), IN_CODE,
+                   free=("Transformer", "TransformerEncoder", "TransformerDecoder", "TransformerEncoderLayer",
+                         "TransformerDecoderLayer", "MultiheadAttention", "multi_head_attention_forward"),
+                   probe="build")
+
+
+class _Assembled(transformer.Transformer):
+    """forward in steps; each mistake exchanges some of them."""
+
+    def forward(self, src, tgt, pad_id):
+        given = self.given(tgt)
+        encoder_mask, self_mask, memory_mask = self.masks(src, given.size(1), pad_id)
+        memory = self.remember(self.embed(self.source, src), encoder_mask)
+        return self.logits(self.decode(self.embed(self.target, given), memory, self_mask, memory_mask))
+
+    def given(self, tgt):
+        return tgt[:, :-1]
+
+    def masks(self, src, n, pad_id):
+        real = self.real(src, pad_id)
+        return real, causal_mask(n), real
+
+    def real(self, src, pad_id):
+        return (src != pad_id)[:, None]
+
+    def embed(self, embedding, ids):
+        return self.scaled(embedding, ids) + self.places(embedding, ids)
+
+    def scaled(self, embedding, ids):
+        return embedding(ids) * math.sqrt(embedding.embedding_dim)
+
+    def places(self, embedding, ids):
+        return positional_encoding(ids.size(1), embedding.embedding_dim).to(embedding.weight)
+
+    def remember(self, x, mask):
+        for block in self.encoder:
+            x = block(x, mask)
+        return x
+
+    def decode(self, y, memory, self_mask, memory_mask):
+        for block in self.decoder:
+            y = block(y, memory, self_mask, memory_mask)
+        return y
+
+    def logits(self, y):
+        return y @ self.target.weight.T
+
+
+def _assembled(name, sentence, **steps):
+    """Register a Transformer with some of its steps exchanged."""
+    Transformer.mistake(sentence)(type(name, (_Assembled,), steps))
+
+
+def _with_masks(change):
+    """masks, with what `change` makes of (real, causal)."""
+    return lambda self, src, n, pad_id: change(self.real(src, pad_id), causal_mask(n))
+
+
+def _masks():
+    _assembled("causal_mask_missing", "the decoder's causal mask is missing: each word sees those that it must predict.",
+               masks=_with_masks(lambda real, causal: (real, None, real)))
+    _assembled("causal_mask_turned", "the causal mask is turned round: each word sees those that come AFTER it.",
+               masks=_with_masks(lambda real, causal: (real, causal.T, real)))
+    _assembled("padding_mask_missing", "the padding mask is missing: encoder and decoder read the padding of the source.",
+               masks=_with_masks(lambda real, causal: (None, causal, None)))
+    _assembled("no_padding_mask_in_the_encoder", "the encoder's blocks are not given the padding mask: its words read the padding.",
+               masks=_with_masks(lambda real, causal: (None, causal, real)))
+    _assembled("no_padding_mask_for_the_memory", "the decoder's blocks are not given the padding mask for the memory: the decoder "
+               "reads the padding of the source.", masks=_with_masks(lambda real, causal: (real, causal, None)))
+    _assembled("no_masks", "there are no masks: the decoder needs the causal one, and both encoder and decoder the padding mask.",
+               masks=lambda self, src, n, pad_id: (None, None, None))
+    _assembled("padding_mask_turned", "the padding mask is turned round: True = may attend, so it is src != pad_id.",
+               real=lambda self, src, pad_id: (src == pad_id)[:, None])
+    _assembled("padding_is_number_zero", "number 0 is taken for the padding; it is pad_id, whatever its number.",
+               real=lambda self, src, pad_id: (src != 0)[:, None])
+    _assembled("causal_mask_in_the_encoder", "the encoder has a causal mask too: its words may see the whole source sentence.",
+               masks=lambda self, src, n, pad_id: (self.real(src, pad_id) & causal_mask(src.size(1)), causal_mask(n),
+                                                   self.real(src, pad_id)))
+    _assembled("causal_mask_in_the_encoder_alone", "the causal mask is in the encoder and not in the decoder: it belongs to the "
+               "decoder's self-attention.",
+               masks=lambda self, src, n, pad_id: (self.real(src, pad_id) & causal_mask(src.size(1)), None,
+                                                   self.real(src, pad_id)))
+    _assembled("decoder_masks_exchanged", "the two masks of the decoder's blocks are exchanged: block(y, memory, causal mask, "
+               "padding mask).", decode=lambda self, y, memory, own, other: _Assembled.decode(self, y, memory, other, own))
+
+
+def _embeddings():
+    def plain(self, embedding, ids):
+        return embedding(ids)
+
+    def only(where, step, other=plain):
+        """The step for one of the two embeddings, the other one as it should be."""
+        def chosen(self, embedding, ids):
+            return (other if embedding is getattr(self, where) else step)(self, embedding, ids)
+        return chosen
+
+    def nothing(self, embedding, ids):
+        return 0.0
+    right = _Assembled.scaled, _Assembled.places
+    _assembled("no_root_of_d_model", "the embeddings are not multiplied by sqrt(d_model).", scaled=plain)
+    _assembled("no_root_on_the_source", "the SOURCE's embeddings are not multiplied by sqrt(d_model).",
+               scaled=only("source", right[0]))
+    _assembled("no_root_on_the_target", "the TARGET's embeddings are not multiplied by sqrt(d_model).",
+               scaled=only("target", right[0]))
+    _assembled("root_after_the_positions", "the sum of embedding and position is multiplied by sqrt(d_model): multiply the "
+               "embedding alone, then add the positions.",
+               embed=lambda self, embedding, ids: (embedding(ids) + self.places(embedding, ids))
+               * math.sqrt(embedding.embedding_dim))
+    _assembled("root_of_d_k", "the embeddings are multiplied by sqrt(d_k); it is sqrt(d_model).",
+               scaled=lambda self, embedding, ids: embedding(ids)
+               * math.sqrt(embedding.embedding_dim / self.encoder[0].attention.h))
+    _assembled("divided_by_the_root", "the embeddings are divided by sqrt(d_model); they are multiplied by it.",
+               scaled=lambda self, embedding, ids: embedding(ids) / math.sqrt(embedding.embedding_dim))
+    _assembled("times_d_model", "the embeddings are multiplied by d_model; it is its root, sqrt(d_model).",
+               scaled=lambda self, embedding, ids: embedding(ids) * embedding.embedding_dim)
+    _assembled("no_positions", "the positions are missing: add_positions(E) for source and target.", places=nothing)
+    _assembled("no_positions_on_the_source", "the positions are missing on the SOURCE: add_positions(E) on both sides.",
+               places=only("source", right[1], nothing))
+    _assembled("no_positions_on_the_target", "the positions are missing on the TARGET: add_positions(E) on both sides.",
+               places=only("target", right[1], nothing))
+    _assembled("neither_root_nor_positions", "the embeddings go in as they are: multiply them by sqrt(d_model), then add the "
+               "positions.", scaled=plain, places=nothing)
+    _assembled("embeddings_exchanged", "the embeddings are exchanged: `source` is for src, `target` for tgt and the scores.",
+               embed=lambda self, embedding, ids: _Assembled.embed(
+                   self, self.target if embedding is self.source else self.source, ids))
+
+
+def _targets():
+    _assembled("not_shifted_at_all", "the decoder is given tgt[:, 1:], the words that it must say; it is given tgt[:, :-1], those "
+               "before them.", given=lambda self, tgt: tgt[:, 1:])
+    _assembled("whole_target", "the decoder is given the whole of tgt, so there is one column too many: its input is tgt[:, :-1].",
+               given=lambda self, tgt: tgt)
+    _assembled("first_column_dropped", "the first column of the logits is dropped, which is the prediction of the first word: give "
+               "the decoder tgt[:, :-1] and return all of it.",
+               given=lambda self, tgt: tgt, logits=lambda self, y: _Assembled.logits(self, y[:, 1:]))
+    _assembled("last_position_only", "only the last position's logits are returned; all n are wanted, (B, n, vocab_tgt).",
+               logits=lambda self, y: _Assembled.logits(self, y[:, -1]))
+    _assembled("last_position_kept", "only the last position's logits are returned; all n are wanted, (B, n, vocab_tgt).".replace(
+        "returned", "returned, as a column"), logits=lambda self, y: _Assembled.logits(self, y[:, -1:]))
+
+
+def _stacks():
+    def first_alone(self, y, memory, *masks):
+        return self.decoder[0](y, memory, *masks)
+
+    def same_again(self, y, memory, *masks):
+        for _ in self.decoder:
+            y = self.decoder[0](y, memory, *masks)
+        return y
+
+    def not_chained(self, y, memory, *masks):
+        return self.decoder[-1](y, memory, *masks)
+
+    def levels(self, x, mask):
+        return [x := block(x, mask) for block in self.encoder]
+
+    def level_by_level(self, y, memory, *masks):
+        for block, one in zip(self.decoder, memory, strict=True):
+            y = block(y, one, *masks)
+        return y
+    _assembled("encoder_skipped", "the memory is the embedded source: send it through the encoder's blocks first.",
+               remember=lambda self, x, mask: x)
+    _assembled("decoder_skipped", "the decoder's blocks are not used: y = block(y, memory, causal mask, padding mask) for each.",
+               decode=lambda self, y, *others: y)
+    _assembled("level_by_level", "each decoder block reads the encoder block of its own level; all read the LAST one's output.",
+               remember=levels, decode=level_by_level)
+    _assembled("first_block_only", "only the first block of encoder and decoder is used: is the return inside the loop?",
+               remember=lambda self, x, mask: self.encoder[0](x, mask), decode=first_alone)
+    _assembled("first_decoder_block_only", "only the decoder's first block is used: is the return inside the loop?",
+               decode=first_alone)
+    _assembled("first_encoder_block_only", "only the encoder's first block is used: go through all of them.",
+               remember=lambda self, x, mask: self.encoder[0](x, mask))
+    _assembled("same_block_again", "one block is used N times; there are N of each, with weights of their own. [block] * N "
+               "repeats the same module: use a comprehension.",
+               remember=lambda self, x, mask: self.encoder[0](x, mask) if len(self.encoder) == 1
+               else self.encoder[0](self.encoder[0](x, mask), mask), decode=same_again)
+    _assembled("blocks_not_chained", "every block is given the embedded words, and the last one's output counts; each block takes "
+               "what the one before it gave.", remember=lambda self, x, mask: self.encoder[-1](x, mask), decode=not_chained)
+    _assembled("encoder_blocks_not_chained", "every encoder block is given the embedded source, and the last one's output counts; "
+               "each block takes what the one before it gave.", remember=lambda self, x, mask: self.encoder[-1](x, mask))
+    _assembled("decoder_blocks_not_chained", "every decoder block is given the embedded target, and the last one's output counts; "
+               "each block takes what the one before it gave.", decode=not_chained)
+    _assembled("y_and_memory_exchanged", "memory and y are exchanged in the decoder's blocks: block(y, memory, ...).",
+               decode=lambda self, y, memory, *masks: _Assembled.decode(self, memory, y, *masks))
+
+
+def _outputs():
+    _assembled("log_softmax_of_the_logits", "log_softmax is taken of the logits: return them as they are, the loss does it.",
+               logits=lambda self, y: _Assembled.logits(self, y).log_softmax(dim=-1))
+    _assembled("softmax_of_the_logits", "a softmax is taken of the logits: return them as they are, the loss does it.",
+               logits=lambda self, y: _Assembled.logits(self, y).softmax(dim=-1))
+    _assembled("scored_with_the_source", "the words are scored with the SOURCE's embedding; it is the target's.",
+               logits=lambda self, y: y @ self.source.weight.T)
+    _assembled("logits_times_the_root", "the logits are multiplied by sqrt(d_model); only the embeddings that go in are.",
+               logits=lambda self, y: _Assembled.logits(self, y) * math.sqrt(y.size(-1)))
+    _assembled("logits_divided_by_the_root", "the logits are divided by sqrt(d_model); they are y @ target.weight.T as they are.",
+               logits=lambda self, y: _Assembled.logits(self, y) / math.sqrt(y.size(-1)))
+    _assembled("logits_turned", "the logits are (B, vocab_tgt, n); the vocabulary is the last axis, (B, n, vocab_tgt).",
+               logits=lambda self, y: _Assembled.logits(self, y).transpose(1, 2))
+    _assembled("no_scores", "the decoder's output is returned, (B, n, d_model): score the words with the target's embedding.",
+               logits=lambda self, y: y)
+    _assembled("chosen_words", "the likeliest words are returned; the logits are wanted, (B, n, vocab_tgt).",
+               logits=lambda self, y: _Assembled.logits(self, y).argmax(dim=-1))
+    for bias in (False, True):
+        def build(self, vocab_src, vocab_tgt, d_model, h, d_ff, N, bias=bias):
+            _Assembled.__init__(self, vocab_src, vocab_tgt, d_model, h, d_ff, N)
+            self.output = nn.Linear(d_model, vocab_tgt, bias=bias)
+        _assembled(f"own_output_layer{'_with_bias' * bias}", "there is an output layer with weights of its own" + " and a bias" * bias
+                   + "; the target's embedding scores the words: y @ self.target.weight.T.", __init__=build,
+                   logits=lambda self, y: self.output(y))
+
+
+def _shared():
+    def tie(stack):
+        def build(self, vocab_src, vocab_tgt, d_model, h, d_ff, N):
+            _Assembled.__init__(self, vocab_src, vocab_tgt, d_model, h, d_ff, N)
+            setattr(self, stack, nn.ModuleList([getattr(self, stack)[0]] * N))
+        return build
+    for stack in ("encoder", "decoder"):
+        _assembled(f"one_block_in_the_{stack}", f"the {stack} holds one block N times: [block] * N repeats the same module; make "
+                   "a new one for each, with a comprehension.", __init__=tie(stack))
+
+
+for _register in (_masks, _embeddings, _targets, _stacks, _outputs, _shared):
+    _register()
+
+
+ITEMS = [label_smoothing_loss, warmup_rate, beam_search, Transformer]
