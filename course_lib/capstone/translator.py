@@ -1,0 +1,72 @@
+"""A learner's Transformer put to work: sentences to tensors and back.  It needs no more than forward."""
+
+import torch
+
+from ..data.batches import pad_batch
+from ..data.english_korean import ENGLISH, KOREAN, text, translate
+from ..data.vocab import BOS, EOS, PAD, Vocab
+from ..decoding import greedy_batch
+from ..metrics import exact_match
+from ..runtime import device
+
+ENGLISH, KOREAN = Vocab(ENGLISH), Vocab(KOREAN)
+LONGEST = 90  # Korean tokens; a sentence of 40 English words has about 60
+
+
+class Translator:
+    """A model with forward(src, tgt, pad_id) and the learner's greedy_decode."""
+
+    def __init__(self, model, greedy_decode):
+        self.model, self.greedy_decode = model.to(device()), greedy_decode
+
+    def tensors(self, some):
+        """src (B, m), tgt (B, n + 2) with <bos> and <eos>, of a list of pairs."""
+        src, _ = pad_batch([ENGLISH.encode(pair.english) for pair in some], PAD)
+        tgt, _ = pad_batch([KOREAN.encode(pair.korean, bos=True, eos=True) for pair in some], PAD)
+        return src.to(device()), tgt.to(device())
+
+    @torch.no_grad()
+    def step(self, tokens, state):
+        """tokens (B,), state (src, the words before (B, t))  ->  logits (B, vocab), the next state
+
+        Without a cache all words are worked out anew: forward is the only thing known of the model.
+        """
+        src, before = state
+        written = torch.cat([before, tokens[:, None].to(src)], dim=1)             # (B, t + 1)
+        unknown = torch.full_like(written[:, :1], EOS)            # forward looks at all but the last
+        logits = self.model(src, torch.cat([written, unknown], dim=1), PAD)
+        return logits[:, -1].cpu(), (src, written)
+
+    def write(self, sentence):
+        """The Korean of an English sentence, by greedy_decode.  Raises ValueError if the grammar lacks it."""
+        src, _ = self.tensors([translate(sentence)])
+
+        def step(token, state):
+            logits, state = self.step(torch.tensor([token]), state)
+            return logits[0], state
+
+        return text(KOREAN.decode(self.greedy_decode(step, (src, src[:, :0]), BOS, EOS, LONGEST)))
+
+    def right(self, some):
+        """The share of pairs that come out right to the last word."""
+        src, _ = self.tensors(some)
+        rows = greedy_batch(self.step, (src, src[:, :0]), BOS, EOS, LONGEST, len(some))
+        return exact_match([KOREAN.decode(row) for row in rows], [pair.korean for pair in some])
+
+    @torch.no_grad()
+    def maps(self, sentence):
+        """(English tokens, Korean tokens and <eos>, weights (h, n, m) of the last memory attention).
+
+        None where the decoder blocks have no memory_attention that returns its weights.
+        """
+        pair, seen = translate(sentence), []
+        hooks = [part.register_forward_hook(lambda part, given, output: seen.append(output))
+                 for name, part in self.model.named_modules() if name.endswith("memory_attention")]
+        try:
+            self.model(*self.tensors([pair]), PAD)
+        finally:
+            for hook in hooks:
+                hook.remove()
+        if not seen:
+            return None
+        return pair.english, (*pair.korean, "<eos>"), seen[-1][1][0].cpu()
