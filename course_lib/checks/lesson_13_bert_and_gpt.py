@@ -1,0 +1,659 @@
+"""Exercise 13: words to hide, the loss of the next token, attention that remembers, sampling from a nucleus."""
+
+import math
+
+import torch
+
+from ..models import lm
+from ..models.attention import attend_with_cache as right_cache
+from ..models.attention import attention
+from .spec import Item, normal
+
+IN_MASKING, IN_NEXT, IN_CACHE, IN_NUCLEUS = "Words to hide", "The next token", "A cache", "The nucleus"
+SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
+
+
+# ---------------------------------------------------------------- mask_tokens: judged by shares and invariants
+
+def _mask_inputs(generator):
+    def draw(B, n, vocab_size, mask_id, special_ids, p):
+        ordinary = torch.tensor([number for number in range(vocab_size) if number not in special_ids])
+        ids = ordinary[torch.randint(len(ordinary), (B, n), generator=generator)]
+        ids[:, 0], ids[:, n // 2], ids[-1, -2:] = special_ids[0], special_ids[1], special_ids[-1]
+        return {"ids": ids, "mask_id": mask_id, "vocab_size": vocab_size, "special_ids": special_ids,
+                "generator": int(torch.randint(10 ** 6, (), generator=generator)), "p": p}
+    return [draw(12, 80, 900, 3, [0, 1, 2, 3], 0.15), draw(1, 600, 700, 699, [698, 699], 0.3),
+            draw(30, 30, 2000, 1, [0, 1], 0.15), draw(3, 250, 1000, 5, [7, 5, 0], 0.2)]
+
+
+RETURNS = ("what is returned", "the share of the ordinary tokens that is chosen (label not -100)",
+           "the share of [MASK] among the chosen", "the share of other tokens among the chosen",
+           "the share that stays as it was among the chosen", "'a special token is chosen'",
+           "'each label is the token that was there'", "the only label besides tokens and -100", "'what is not chosen stays as it was'",
+           "'all new tokens are in the vocabulary'", "the share of new tokens from its upper half",
+           "'ids is unchanged afterwards'", "'the same generator gives the same again'",
+           "'the next call draws anew'", "'every sentence of a batch is masked in the same places'",
+           "'all chosen tokens of a call have the same fate'")
+
+
+def _findings(trial, calls):
+    """What 25 calls and two more, with the generator anew, have in common: facts and rounded shares.
+
+    The shares are left out where tokens are not drawn one by one: then they would be a matter of chance.
+    """
+    if not all(_two_like(trial["ids"], output) for output, _ in calls):
+        return [_described(calls[0][0])] + [None] * (len(RETURNS) - 1)
+    ids, special = trial["ids"], torch.isin(trial["ids"], torch.tensor(trial["special_ids"]))
+    inputs, labels = (torch.stack([output[part] for output, _ in calls]) for part in (0, 1))
+    again = torch.equal(inputs[:2], inputs[-2:]) and torch.equal(labels[:2], labels[-2:])
+    inputs, labels = inputs[:-2], labels[:-2]
+    chosen = labels != -100                                 # (25, B, n)
+    kept, masked = chosen & (inputs == ids), chosen & (inputs == trial["mask_id"])
+    other = chosen & ~kept & ~masked
+    fates = torch.stack([fate.flatten(1).any(dim=1) for fate in (kept, masked, other)])    # (3, 25): which occur
+    anew = not bool((inputs == inputs[0]).all())
+    alike = len(ids) > 1 and bool((chosen[:, :1] == chosen).all())
+    strange = labels[chosen & (labels != ids)].unique().tolist()
+    facts = [bool((chosen & special).any()), bool((labels == ids)[chosen].all()),
+             "none" if not strange else strange[0] if len(strange) == 1 else "several", bool((inputs == ids)[~chosen].all()),
+             bool(((inputs >= 0) & (inputs < trial["vocab_size"])).all()),
+             _step(inputs[other] >= trial["vocab_size"] / 2, 0.25), all(torch.equal(ids, after["ids"]) for _, after in calls),
+             again, anew, alike, bool((fates.sum(dim=0) == 1).all() and fates.any(dim=1).sum() > 1)]
+    shares = [_step(chosen[:, ~special], 0.05), *(_step(fate[chosen], 0.1) for fate in (masked, other, kept))]
+    one_by_one = anew and not alike and not facts[-1]
+    return [_described(calls[0][0]), *(shares if one_by_one else [None] * 4), *facts]
+
+
+def _two_like(ids, output):
+    return (isinstance(output, (list, tuple)) and len(output) == 2 and all(
+        isinstance(part, torch.Tensor) and part.shape == ids.shape and part.dtype == ids.dtype for part in output))
+
+
+def _described(output):
+    if not isinstance(output, (list, tuple)):
+        return "one tensor" if isinstance(output, torch.Tensor) else "None" if output is None else "no tensors"
+    return ", ".join(f"{str(part.dtype).removeprefix('torch.')} {tuple(part.shape)}" if isinstance(part, torch.Tensor)
+                     else type(part).__name__ for part in output[:4])
+
+
+def _step(hits, width):
+    """The share of True, rounded to a multiple of `width`: chance does not reach the next one."""
+    share = hits.float().mean().item() if hits.numel() else 0.0
+    return round(round(share / width) * width, 2)
+
+
+mask_tokens = Item("mask_tokens", 3, _mask_inputs, lm.mask_tokens, RETURNS, IN_MASKING, gradients=False, probe="draws",
+                   view=_findings)
+
+
+def _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.8, other=0.1, chosen=None):
+    """(inputs, labels), with other shares or another choice."""
+    if chosen is None:
+        chosen = (torch.rand(ids.shape, generator=generator) < p) & ~torch.isin(ids, torch.tensor(special_ids))
+    fate = torch.rand(ids.shape, generator=generator)
+    anything = torch.randint(vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(chosen & (fate < mask), mask_id, ids)
+    inputs = torch.where(chosen & (fate >= mask) & (fate < mask + other), anything, inputs)
+    return inputs, ids.masked_fill(~chosen, -100)
+
+
+@mask_tokens.mistake("special tokens are chosen too: those in special_ids are never hidden and never asked for.")
+def masks_special_tokens(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, [-1], generator, p)
+
+
+@mask_tokens.mistake("every place has a label: only the chosen ones are asked for, all others get -100, or the model is paid "
+                     "for copying.")
+def labels_everywhere(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p)[0], ids.clone()
+
+
+@mask_tokens.mistake("all chosen tokens become [MASK]; only 80 % do, 10 % become any token of the vocabulary and 10 % stay as "
+                     "they are.")
+def always_mask(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=1.0)
+
+
+@mask_tokens.mistake("ids is written over: the caller still needs it, and with inputs = ids both are one tensor. Work on a "
+                     "copy, ids.clone().")
+def changes_ids(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    return ids.copy_(inputs), labels
+
+
+@mask_tokens.mistake("ids is written over before the labels are read from it: they hold [MASK] where the old token should be. "
+                     "Work on a copy, ids.clone().")
+def changes_ids_and_labels(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    ids.copy_(inputs)
+    return ids, inputs.masked_fill(labels == -100, -100)
+
+
+@mask_tokens.mistake("the labels are read from the masked inputs: they must hold the token that WAS there, from ids.")
+def labels_from_the_inputs(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    return inputs, inputs.masked_fill(labels == -100, -100)
+
+
+@mask_tokens.mistake("the labels are turned round: the chosen places have -100, and the others are asked for.")
+def labels_inverted(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    return inputs, ids.masked_fill(labels != -100, -100)
+
+
+@mask_tokens.mistake("places that are not asked for have the label 0, which is a token; the label that the loss leaves out is "
+                     "-100.")
+def labels_zero(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    return inputs, labels.masked_fill(labels == -100, 0)
+
+
+@mask_tokens.mistake("only the places with [MASK] have a label; those that became another token or stayed are asked for as well, "
+                     "that is what they are for.")
+def labels_only_at_mask(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    return inputs, labels.masked_fill(inputs != mask_id, -100)
+
+
+@mask_tokens.mistake("no chosen token stays as it is: 80 % become [MASK], 10 % any token, and 10 % stay.")
+def none_stays(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, other=0.2)
+
+
+@mask_tokens.mistake("no chosen token is exchanged: 80 % become [MASK], 10 % ANY token of the vocabulary, and 10 % stay.")
+def none_exchanged(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, other=0.0)
+
+
+@mask_tokens.mistake("10 % of the REMAINING fifth are exchanged, which is 2 % of the chosen: 10 % of all chosen are, half of what "
+                     "did not become [MASK].")
+def tenth_of_the_rest(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, other=0.02)
+
+
+@mask_tokens.mistake("the shares are turned round: 80 % of the chosen become [MASK], 10 % any token, 10 % stay.")
+def a_tenth_masked(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.1)
+
+
+@mask_tokens.mistake("80 % become any token and 10 % [MASK]; it is the other way round.")
+def mostly_exchanged(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.1, other=0.8)
+
+
+@mask_tokens.mistake("1 - p of the tokens are chosen: torch.rand(...) < p is True with probability p.")
+def chooses_the_rest(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, 1 - p)
+
+
+@mask_tokens.mistake("p is not used: 15 % are chosen whatever it is.")
+def p_ignored(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, 0.15)
+
+
+@mask_tokens.mistake("the two results are swapped: inputs first, labels second.")
+def inputs_and_labels_swapped(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p)[::-1]
+
+
+@mask_tokens.mistake("the generator is not used: give it to every draw, torch.rand(..., generator=generator), or the same seed "
+                     "gives something else each time.")
+def generator_ignored(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, torch.Generator().manual_seed(_unlike()), p)
+
+
+def _unlike():
+    """Another number at each call, and nothing of torch's own generator is used up."""
+    _unlike.number = getattr(_unlike, "number", 0) + 1
+    return _unlike.number
+
+
+@mask_tokens.mistake("the generator starts from the same seed at every call, so the same places are hidden in every epoch: draw "
+                     "from the one that is given, and don't seed it.")
+def always_the_same(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    return _masked(ids, mask_id, vocab_size, special_ids, torch.Generator().manual_seed(3), p)
+
+
+@mask_tokens.mistake("every sentence of the batch is hidden in the same places: draw one number for each token, torch.rand of "
+                     "ids.shape.")
+def one_row_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    row = torch.rand(ids.shape[1], generator=generator) < p
+    ordinary = ~torch.isin(ids, torch.tensor(special_ids))
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, chosen=(row & ordinary.all(dim=0)).expand_as(ids))
+
+
+@mask_tokens.mistake("the 80, 10 and 10 % are drawn once for the whole batch: draw for each token, or a batch is all [MASK] or "
+                     "not at all.")
+def one_fate_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    fate = torch.rand((), generator=generator).item()
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=float(fate < 0.8), other=float(fate >= 0.9))
+
+
+# ---------------------------------------------------------------- causal_lm_loss
+
+def _loss_inputs(generator):
+    def draw(B, n, vocab, dtype=torch.float32):
+        return {"logits": normal(generator, B, n, vocab, scale=1.5, dtype=dtype),
+                "ids": torch.randint(vocab, (B, n), generator=generator)}
+    return [draw(3, 6, 8), draw(2, 4, 5, torch.float64), draw(1, 5, 7), draw(4, 4, 4), draw(5, 3, 9)]
+
+
+causal_lm_loss = Item("causal_lm_loss", 1, _loss_inputs, lm.causal_lm_loss, ("loss, one number",), IN_NEXT,
+                      free=("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"), properties=(
+    (lambda trial, loss: loss.item() >= 0, "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
+
+
+def _surprise(logits, ids):
+    """-log p of each token, (B, n)."""
+    return -logits.log_softmax(dim=-1).gather(-1, ids[..., None])[..., 0]
+
+
+@causal_lm_loss.mistake("nothing is shifted: place i is asked for its own token, which it has just read. Its target is token "
+                        "i + 1.")
+def not_shifted_at_all(logits, ids):
+    return _surprise(logits, ids).mean()
+
+
+@causal_lm_loss.mistake("it is shifted twice: place i is asked for token i + 2. One step, logits[:, :-1] against ids[:, 1:].")
+def shifted_twice(logits, ids):
+    return _surprise(logits[:, :-2], ids[:, 2:]).mean()
+
+
+@causal_lm_loss.mistake("it is shifted the wrong way: place i is asked for token i - 1, which it has seen. The logits lose the last "
+                        "place, the ids the first.")
+def shifted_back(logits, ids):
+    return _surprise(logits[:, 1:], ids[:, :-1]).mean()
+
+
+@causal_lm_loss.mistake("the ids are rolled: the last place is asked for the FIRST token. It has no next token; leave it out.")
+def rolled(logits, ids):
+    return _surprise(logits, ids.roll(-1, 1)).mean()
+
+
+@causal_lm_loss.mistake("the shift runs along the batch: axis 1 holds the places, logits[:, :-1] and ids[:, 1:].")
+def shifted_along_the_batch(logits, ids):
+    return _surprise(logits[:-1], ids[1:]).mean()
+
+
+@causal_lm_loss.mistake("only the first column of ids is cut, and the logits lose their FIRST place too: token i + 1 is to meet the "
+                        "logits of place i.")
+def both_cut_in_front(logits, ids):
+    return _surprise(logits[:, 1:], ids[:, 1:]).mean()
+
+
+@causal_lm_loss.mistake("both lose their last place, and nothing is shifted: token i + 1 is to meet the logits of place i.")
+def both_cut_behind(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, :-1]).mean()
+
+
+@causal_lm_loss.mistake("it is the sum; take the mean over all B (n - 1) predictions.")
+def summed(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, 1:]).sum()
+
+
+@causal_lm_loss.mistake("it is summed over the places and averaged over the sentences; take the mean over all B (n - 1) predictions.")
+def summed_over_places(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, 1:]).sum(dim=1).mean()
+
+
+@causal_lm_loss.mistake("it is divided by B n; there are only B (n - 1) predictions, since nothing follows the last token.")
+def divided_by_n(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, 1:]).sum() / ids.numel()
+
+
+@causal_lm_loss.mistake("the softmax is taken twice: log_softmax wants logits, not probabilities.")
+def two_softmaxes(logits, ids):
+    return _surprise(logits[:, :-1].softmax(dim=-1), ids[:, 1:]).mean()
+
+
+@causal_lm_loss.mistake("the softmax runs over the places; it runs over the vocabulary, the last axis.")
+def softmax_over_places(logits, ids):
+    return -logits[:, :-1].log_softmax(dim=1).gather(-1, ids[:, 1:, None]).mean()
+
+
+@causal_lm_loss.mistake("the softmax is missing: logits are no log-probabilities yet, take log_softmax over the vocabulary.")
+def softmax_left_out(logits, ids):
+    return -logits[:, :-1].gather(-1, ids[:, 1:, None]).mean()
+
+
+@causal_lm_loss.mistake("the logarithm is missing: this is minus the mean probability.")
+def logarithm_left_out(logits, ids):
+    return -torch.exp(-_surprise(logits[:, :-1], ids[:, 1:])).mean()
+
+
+@causal_lm_loss.mistake("the sign is turned round: the loss is the mean of MINUS log p.")
+def sign_turned_round(logits, ids):
+    return -_surprise(logits[:, :-1], ids[:, 1:]).mean()
+
+
+@causal_lm_loss.mistake("this is the perplexity, exp of the loss; return the loss itself.")
+def perplexity(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, 1:]).mean().exp()
+
+
+@causal_lm_loss.mistake("the logarithm has base 2; the natural one is meant (torch.log, log_softmax).")
+def in_bits(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, 1:]).mean() / math.log(2)
+
+
+@causal_lm_loss.mistake("it is one number a place, (B, n - 1); take the mean.")
+def one_a_place(logits, ids):
+    return _surprise(logits[:, :-1], ids[:, 1:])
+
+
+@causal_lm_loss.mistake("only the last prediction of each sentence counts; every place predicts its next token.")
+def only_the_last(logits, ids):
+    return _surprise(logits[:, -2], ids[:, -1]).mean()
+
+
+# ---------------------------------------------------------------- attend_with_cache
+
+def _cache_inputs(generator):
+    def draw(B, h, before, d_k, d_v, dtype=torch.float32):
+        new = {name: normal(generator, B, h, 1, d, dtype=dtype) for name, d in
+               (("Q_t", d_k), ("K_t", d_k), ("V_t", d_v))}
+        old = tuple(normal(generator, B, h, before, d, dtype=dtype) for d in (d_k, d_v)) if before else None
+        return {**new, "cache": old}
+    return [draw(2, 3, 5, 4, 6), draw(2, 3, 0, 4, 6), draw(1, 2, 3, 5, 4, torch.float64), draw(3, 3, 3, 3, 3),
+            draw(1, 1, 1, 2, 3)]
+
+
+attend_with_cache = Item("attend_with_cache", 2, _cache_inputs, right_cache,
+                         ("output (B, h, 1, d_v)", "cache (K, V)"), IN_CACHE, free=SDPA)
+
+
+def _grown(cache, K_t, V_t, axis=-2):
+    if cache is None:
+        return K_t, V_t
+    return torch.cat([cache[0], K_t], dim=axis), torch.cat([cache[1], V_t], dim=axis)
+
+
+def _with(Q, K, V, scale=None, dim=-1):
+    weights = (Q @ K.transpose(-2, -1) / (scale or math.sqrt(Q.size(-1)))).softmax(dim=dim)
+    return weights @ V
+
+
+@attend_with_cache.mistake("the cache does not grow: the new key and value are used once and forgotten. Return them with the old "
+                           "ones.")
+def cache_not_grown(Q_t, K_t, V_t, cache=None):
+    return right_cache(Q_t, K_t, V_t, cache)[0], cache
+
+
+@attend_with_cache.mistake("the cache starts, and does not grow after that: each step joins the new key and value to it.")
+def cache_only_started(Q_t, K_t, V_t, cache=None):
+    output, grown = right_cache(Q_t, K_t, V_t, cache)
+    return output, cache or grown
+
+
+@attend_with_cache.mistake("the cache holds the new key and value only: join them to the old ones, torch.cat along axis -2.")
+def cache_replaced(Q_t, K_t, V_t, cache=None):
+    return right_cache(Q_t, K_t, V_t, cache)[0], (K_t, V_t)
+
+
+@attend_with_cache.mistake("the old cache was changed in place: another continuation of the same text may still need it. Make new "
+                           "tensors, torch.cat([K, K_t], dim=-2).")
+def old_cache_changed(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    if cache is not None:
+        cache[0].data, cache[1].data = K.data, V.data
+    return right_cache(Q_t, K, V)[0] if cache is None else _with(Q_t, K, V), (K, V)
+
+
+@attend_with_cache.mistake("keys and values are joined in different orders: K gets its new row behind, V in front, so every value "
+                           "belongs to another key.")
+def values_in_front(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    V = V if cache is None else torch.cat([V_t, cache[1]], dim=-2)
+    return _with(Q_t, K, V), (K, V)
+
+
+@attend_with_cache.mistake("keys and values are joined in different orders: V gets its new row behind, K in front, so every value "
+                           "belongs to another key.")
+def keys_in_front(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    K = K if cache is None else torch.cat([K_t, cache[0]], dim=-2)
+    return _with(Q_t, K, V), (K, V)
+
+
+@attend_with_cache.mistake("the output is right, but the new row stands in front: the cache keeps the order of the text, the newest "
+                           "last.")
+def both_in_front(Q_t, K_t, V_t, cache=None):
+    grown = (K_t, V_t) if cache is None else (torch.cat([K_t, cache[0]], dim=-2), torch.cat([V_t, cache[1]], dim=-2))
+    return _with(Q_t, *grown), grown
+
+
+@attend_with_cache.mistake("the cache comes back as (V, K); the keys come first.")
+def cache_swapped(Q_t, K_t, V_t, cache=None):
+    output, grown = right_cache(Q_t, K_t, V_t, cache)
+    return output, grown[::-1]
+
+
+@attend_with_cache.mistake("the new token attends to itself only: use ALL keys and values, the old ones and the new one.")
+def only_to_itself(Q_t, K_t, V_t, cache=None):
+    return _with(Q_t, K_t, V_t), _grown(cache, K_t, V_t)
+
+
+@attend_with_cache.mistake("the new token does not attend to itself: its own key and value belong to the cache BEFORE attention.")
+def not_to_itself(Q_t, K_t, V_t, cache=None):
+    output = _with(Q_t, K_t, V_t) if cache is None else _with(Q_t, *cache)
+    return output, _grown(cache, K_t, V_t)
+
+
+@attend_with_cache.mistake("the scale is missing: divide the scores by sqrt(d_k).")
+def cached_without_scale(Q_t, K_t, V_t, cache=None):
+    grown = _grown(cache, K_t, V_t)
+    return _with(Q_t, *grown, scale=1.0), grown
+
+
+@attend_with_cache.mistake("the scores are divided by d_k; divide by its ROOT.")
+def cached_scale_not_the_root(Q_t, K_t, V_t, cache=None):
+    grown = _grown(cache, K_t, V_t)
+    return _with(Q_t, *grown, scale=Q_t.size(-1)), grown
+
+
+@attend_with_cache.mistake("the scores are divided by the root of d_v, the width of V; the scale is sqrt(d_k).")
+def cached_scale_by_d_v(Q_t, K_t, V_t, cache=None):
+    grown = _grown(cache, K_t, V_t)
+    return _with(Q_t, *grown, scale=math.sqrt(V_t.size(-1))), grown
+
+
+@attend_with_cache.mistake("the scores are divided by the root of the number of tokens; the scale is sqrt(d_k).")
+def cached_scale_by_length(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    return _with(Q_t, K, V, scale=math.sqrt(K.size(-2))), (K, V)
+
+
+@attend_with_cache.mistake("the softmax runs over the queries, of which there is one: all weights are 1. It runs over the keys, dim=-1.")
+def cached_softmax_over_queries(Q_t, K_t, V_t, cache=None):
+    grown = _grown(cache, K_t, V_t)
+    return _with(Q_t, *grown, dim=-2), grown
+
+
+@attend_with_cache.mistake("a causal mask is laid over the one query as if it were the FIRST token: it sees the first key only. The "
+                           "newest token needs no mask, all in the cache came before it.")
+def masked_as_the_first(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    first = torch.arange(K.size(-2)) == 0
+    return attention(Q_t, K, V, first)[0], (K, V)
+
+
+@attend_with_cache.mistake("the values are averaged without weights.")
+def values_averaged(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    return V.mean(dim=-2, keepdim=True), (K, V)
+
+
+@attend_with_cache.mistake("only the output is returned; the next step needs the cache: return output, (K, V).")
+def cache_not_returned(Q_t, K_t, V_t, cache=None):
+    return right_cache(Q_t, K_t, V_t, cache)[0]
+
+
+@attend_with_cache.mistake("the cache comes back as two results; it is one: return output, (K, V).")
+def cache_unpacked(Q_t, K_t, V_t, cache=None):
+    output, (K, V) = right_cache(Q_t, K_t, V_t, cache)
+    return output, K, V
+
+
+@attend_with_cache.mistake("the two results are swapped: output first, the cache second.")
+def cache_first(Q_t, K_t, V_t, cache=None):
+    return right_cache(Q_t, K_t, V_t, cache)[::-1]
+
+
+@attend_with_cache.mistake("the second result is the weights; the next step needs the cache, (K, V).")
+def weights_for_the_cache(Q_t, K_t, V_t, cache=None):
+    return attention(Q_t, *_grown(cache, K_t, V_t))
+
+
+@attend_with_cache.mistake("the keys are joined along the batch, axis 0: positions lie along axis -2.")
+def joined_along_the_batch(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t, axis=0)
+    return _with(Q_t, K, V), (K, V)
+
+
+@attend_with_cache.mistake("the keys are joined along the heads, axis 1: positions lie along axis -2.")
+def joined_along_the_heads(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t, axis=1)
+    return _with(Q_t, K, V), (K, V)
+
+
+# ---------------------------------------------------------------- nucleus
+
+def _nucleus_inputs(generator):
+    """Probabilities that differ by a fifth and more, and a p that none of their sums comes near."""
+    def draw(*shape, p, dtype=torch.float32):
+        *rows, vocab = shape
+        ranks = torch.rand(shape, generator=generator).argsort(dim=-1)
+        return {"logits": (-0.7 * ranks.to(torch.float64) + normal(generator, *rows, 1, dtype=torch.float64)).to(dtype),
+                "p": p}
+    return [draw(3, 9, p=0.8), draw(1, 6, p=0.9, dtype=torch.float64), draw(4, 4, p=0.6), draw(7, p=0.7), draw(2, 8, p=0.2),
+            draw(2, 5, p=1.0)]
+
+
+nucleus = Item("nucleus", 2, _nucleus_inputs, lm.nucleus, ("probabilities (..., vocab)",), IN_NUCLEUS, properties=(
+    (lambda trial, found: torch.allclose(found.sum(dim=-1), torch.ones((), dtype=found.dtype), atol=1e-4),
+     "the probabilities must sum to 1: what is left is divided by its sum."),))
+
+
+def _cut(logits, p, keep, renormalise=True):
+    """Keeps where keep(probability, sum of the likelier ones) holds; in the vocabulary's order."""
+    probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
+    kept = probabilities * keep(probabilities, probabilities.cumsum(dim=-1) - probabilities)
+    kept = torch.zeros_like(kept).scatter(-1, order, kept)
+    return kept / kept.sum(dim=-1, keepdim=True) if renormalise else kept
+
+
+def _first(places):
+    """The first place of each row is kept whatever happens."""
+    return places | (torch.arange(places.size(-1)) == 0)
+
+
+@nucleus.mistake("the token that crosses p is dropped: the nucleus is the smallest set whose sum REACHES p, so the one that takes it "
+                 "over the line belongs to it.")
+def drops_the_crossing_token(logits, p):
+    return _cut(logits, p, lambda q, before: before + q <= p)
+
+
+@nucleus.mistake("the token that crosses p is dropped, save where none would be left: the nucleus is the smallest set whose sum "
+                 "REACHES p.")
+def drops_it_but_one(logits, p):
+    return _cut(logits, p, lambda q, before: _first(before + q <= p))
+
+
+@nucleus.mistake("one token too many is kept: with the one that crosses p the set is complete.")
+def one_token_too_many(logits, p):
+    shifted = lambda x: torch.cat([torch.zeros_like(x[..., :1]), x[..., :-1]], dim=-1)
+    return _cut(logits, p, lambda q, before: shifted(before) < p)
+
+
+@nucleus.mistake("the probabilities are not shared out anew: after the cut divide them by their sum.")
+def not_renormalised(logits, p):
+    return _cut(logits, p, lambda q, before: before < p, renormalise=False)
+
+
+@nucleus.mistake("after the cut a second softmax is taken, of probabilities: it gives weight to the tokens cut off. Divide by the sum.")
+def softmax_after_the_cut(logits, p):
+    return not_renormalised(logits, p).softmax(dim=-1)
+
+
+@nucleus.mistake("the cut keeps tokens whose own probability is at least p; it is their SUM, from the likeliest on, that has to reach p.")
+def single_probabilities_against_p(logits, p):
+    return _cut(logits, p, lambda q, before: _first(q >= p))
+
+
+@nucleus.mistake("the sum runs from the LEAST likely token up; begin with the likeliest.")
+def from_the_least_likely(logits, p):
+    return _cut(logits, p, lambda q, before: 1 - before - q < p)
+
+
+@nucleus.mistake("the tail is kept and the nucleus thrown away: keep the likeliest tokens.")
+def keeps_the_tail(logits, p):
+    return _cut(logits, p, lambda q, before: before >= p)
+
+
+@nucleus.mistake("p is taken for the part to be cut off; p is the part that STAYS.")
+def cuts_p_off(logits, p):
+    return _cut(logits, p, lambda q, before: _first(before < 1 - p))
+
+
+@nucleus.mistake("the tokens are added up in the vocabulary's order; sort them first, the likeliest in front.")
+def not_sorted(logits, p):
+    probabilities = logits.softmax(dim=-1)
+    kept = probabilities * (probabilities.cumsum(dim=-1) - probabilities < p)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+@nucleus.mistake("the result is sorted: each probability has to go back to its token's place in the vocabulary.")
+def left_sorted(logits, p):
+    return lm.nucleus(logits, p).sort(dim=-1, descending=True).values
+
+
+@nucleus.mistake("the sorted cut is laid over the unsorted tokens: whether a token stays is decided by its own rank, so bring the "
+                 "cut back into the vocabulary's order.")
+def cut_in_the_wrong_order(logits, p):
+    probabilities = logits.softmax(dim=-1)
+    ordered = probabilities.sort(dim=-1, descending=True).values
+    kept = probabilities * (ordered.cumsum(dim=-1) - ordered < p)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+@nucleus.mistake("nothing is cut off: tokens outside the nucleus get exactly 0.")
+def nothing_cut(logits, p):
+    return logits.softmax(dim=-1)
+
+
+@nucleus.mistake("only the likeliest token is left: that is greedy decoding.")
+def only_the_likeliest(logits, p):
+    return _cut(logits, p, lambda q, before: _first(before < 0))
+
+
+@nucleus.mistake("these are logits with -inf where they are cut; take the softmax of them.")
+def logits_returned(logits, p):
+    return logits.masked_fill(lm.nucleus(logits, p) == 0, -math.inf)
+
+
+@nucleus.mistake("logits that are cut off are set to 0, which is not the end of the scale: exp(0) = 1. Set them to -inf, or cut the "
+                 "probabilities.")
+def cut_logits_are_zero(logits, p):
+    return logits.masked_fill(lm.nucleus(logits, p) == 0, 0.0).softmax(dim=-1)
+
+
+@nucleus.mistake("a share p of the NUMBER of tokens is kept; it is the sum of probabilities that has to reach p.")
+def share_of_the_count(logits, p):
+    return _cut(logits, p, lambda q, before: torch.arange(q.size(-1)) < max(1, round(p * q.size(-1))))
+
+
+@nucleus.mistake("the logits are added up instead of the probabilities: take the softmax first.")
+def sums_of_logits(logits, p):
+    ordered, order = logits.sort(dim=-1, descending=True)
+    kept = logits.softmax(dim=-1).gather(-1, order) * _first(ordered.cumsum(dim=-1) - ordered < p)
+    kept = torch.zeros_like(kept).scatter(-1, order, kept)
+    return kept / kept.sum(dim=-1, keepdim=True)
+
+
+@nucleus.mistake("all rows share one sum: divide each row by its own, sum(dim=-1, keepdim=True).")
+def one_sum_for_all_rows(logits, p):
+    kept = not_renormalised(logits, p)
+    return kept / kept.sum()
+
+
+ITEMS = [mask_tokens, causal_lm_loss, attend_with_cache, nucleus]
