@@ -36,7 +36,8 @@ exercises: ## make exercises/ from solutions/
 grade: ## grade a class (SUBMISSIONS=submissions/ OUT=grades/)
 	@$(BOOTSTRAP) run -- course grade $(SUBMISSIONS) --out $(OUT)
 
-bench: ## how fast it grades, beside nbgrader, nbval and the limit (ROUNDS=3)
+bench: ## how fast the Transformer is, beside torch's; how fast the grader, beside nbgrader (ROUNDS=3)
+	$(RUN) python -m course_lib.speed.bench
 	$(RUN) python -m course_lib.grading.bench --rounds $(ROUNDS) --growth 20 500
 
 site: ## the lessons as pages to read, in site/

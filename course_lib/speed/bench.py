@@ -1,0 +1,128 @@
+"""How fast the Transformer trains and writes: ours beside two others, in alternation, on one thread.
+
+    python -m course_lib.speed.bench [--rounds 5]
+
+All have the same weights and see the same batch.  Prints tokens a second, each as a multiple of
+torch.nn.Transformer's, and which share of the machine's matrix-product peak a training step reaches.
+"""
+
+import argparse
+import functools
+import statistics
+import time
+import warnings
+
+import torch
+import torch.nn.functional as F
+
+from .. import runtime
+from ..data.vocab import BOS, PAD
+from ..decoding import greedy_batch
+from ..models.transformer import Transformer
+from . import rivals
+
+SIZES = {"vocab_x": 200, "vocab_y": 200, "d_model": 128, "h": 4, "d_ff": 512, "N": 2}
+BATCH, LENGTH, DROPOUT = 64, 24, 0.1
+NOBODY = -1  # an <eos> that never comes: all write equally many words
+
+
+def models(dropout=DROPOUT):
+    """{name: model}, all with the weights of ours."""
+    ours = Transformer(**SIZES, dropout=dropout)
+    return {"torch.nn.Transformer": rivals.TorchTransformer(ours, dropout),
+            "Annotated manner": rivals.Annotated(ours, dropout), "ours": ours}
+
+
+def batch(size=BATCH, length=LENGTH):
+    """src (size, length), a third of its rows padded; tgt (size, length + 1)."""
+    generator = torch.Generator().manual_seed(0)
+    src = torch.randint(4, SIZES["vocab_x"], (size, length), generator=generator)
+    tgt = torch.randint(4, SIZES["vocab_y"], (size, length + 1), generator=generator)
+    if size > 2:
+        src[::3, -length // 4:] = PAD
+    return src, tgt
+
+
+def greedy(model, src, length):
+    """(B, length) words, the likeliest each time."""
+    if isinstance(model, rivals.Rival):
+        return model.greedy(src, length)
+    with torch.inference_mode():
+        return torch.tensor(greedy_batch(model.step, model.begin(src), BOS, NOBODY, length, len(src)))
+
+
+def train_step(model, optimizer, src, tgt):
+    """One step as in training, label smoothing and Adam included."""
+    logits = model(src, tgt)
+    loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=PAD, label_smoothing=0.1)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def race(works, rounds):
+    """{name: median seconds} of works {name: function}, run in turn; the first round does not count."""
+    seconds = {name: [] for name in works}
+    for _ in range(rounds + 1):
+        for name, work in works.items():
+            begun = time.perf_counter()
+            work()
+            seconds[name].append(time.perf_counter() - begun)
+    return {name: statistics.median(each[1:]) for name, each in seconds.items()}
+
+
+def training(rounds):
+    """Median seconds of a training step of each, and of the matrix products alone at the machine's peak."""
+    src, tgt = batch()
+    works = {}
+    for name, model in models().items():
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
+        works[name] = functools.partial(train_step, model.train(), optimizer, src, tgt)
+    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    works["peak"] = lambda: a @ b
+    found = race(works, rounds)
+    found["peak"] *= products(src.size(0), src.size(1)) / (2 * 1024 ** 3)
+    return found
+
+
+def products(B, n):
+    """Floating-point operations of the matrix products in a training step, backward twice the forward."""
+    d, f, N = SIZES["d_model"], SIZES["d_ff"], SIZES["N"]
+    weights = N * (4 * d * d + 2 * d * f) + N * (8 * d * d + 2 * d * f) + d * SIZES["vocab_y"]
+    scores = N * 3 * 2 * n * d                                        # a word against n words, twice, 3 times
+    return 3 * 2 * B * n * (weights + scores)
+
+
+def writing(size, length, rounds):
+    """Median seconds in which each writes `length` words for `size` sentences."""
+    src, _ = batch(size)
+    return race({name: functools.partial(greedy, model.eval(), src, length)
+                 for name, model in models().items()}, rounds)
+
+
+def show(title, found, tokens):
+    """A line for each, as a multiple of torch's."""
+    print(f"\n{title}")
+    for name, seconds in found.items():
+        if name != "peak":
+            print(f"  {name:22} {tokens / seconds:9.0f} tokens/s   "
+                  f"{found['torch.nn.Transformer'] / seconds:5.2f} times torch.nn.Transformer")
+
+
+def main():
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--rounds", type=int, default=5)
+    rounds = asked.parse_args().rounds
+    warnings.filterwarnings("ignore", message=".*nested tensor")    # torch's own, of its own fast path
+    runtime.seed(0)
+    found = training(4 * rounds)
+    show(f"Training, {BATCH} sentences of {LENGTH} words (goal: 1.7)", found, BATCH * LENGTH)
+    shares = [f"{found['peak'] / found[name]:.0%}" for name in ("ours", "torch.nn.Transformer")]
+    print(f"  matrix products alone, at this machine's peak: {shares[0]} of our step, {shares[1]} of torch's")
+    for size, length, goal in ((64, 64, 9), (1, 64, 3)):
+        show(f"Greedy writing, {size} sentence{'s' * (size > 1)} of {length} words (goal: {goal})",
+             writing(size, length, rounds), size * length)
+
+
+if __name__ == "__main__":
+    main()
