@@ -15,14 +15,15 @@ MAY_IMPORT = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(),
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
     "widgets": {"plots"}, "roadmap": {"plots"},
-    "checks": TEACHING, "exercise": set(),
+    "checks": TEACHING, "exercise": set(), "speed": {"data", "decoding", "models"},
+    "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
     "grading": TEACHING | {"checks", "exercise"},
     "authoring": {"checks", "data", "exercise", "plots"},
     "exports": {"authoring", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }
-FOR_NOTEBOOKS = TEACHING | {"runtime", "checks"}
+FOR_NOTEBOOKS = TEACHING | {"capstone", "runtime", "checks"}
 
 
 def imported(source, package=()):
