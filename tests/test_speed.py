@@ -47,4 +47,16 @@ def test_the_bench_prints_every_race(monkeypatch, capsys):
     monkeypatch.setattr(bench, "race", lambda works, rounds: dict.fromkeys(works, 0.5))
     bench.main()
     printed = capsys.readouterr().out
-    assert printed.count("times torch.nn.Transformer") == 9 and printed.count("goal") == 3
+    assert printed.count("times torch.nn.Transformer") == 12 and printed.count("goal") == 4
+
+
+def test_what_follows_a_work_of_another_precision_is_float32_again():
+    seen = []
+
+    def broken():
+        seen.append(torch.get_float32_matmul_precision())
+        raise ValueError
+
+    with pytest.raises(ValueError):
+        bench.at(bench.FAST, broken)
+    assert [*seen, torch.get_float32_matmul_precision()] == ["medium", "highest"]

@@ -4,6 +4,8 @@
 
 All have the same weights and see the same batch.  Prints tokens a second, each as a multiple of
 torch.nn.Transformer's, and which share of the machine's matrix-product peak a training step reaches.
+Training is timed once more with torch.set_float32_matmul_precision("medium"): matrix products may then use
+faster units of the processor (bfloat16), where there are such; otherwise nothing changes.
 """
 
 import argparse
@@ -23,6 +25,7 @@ from . import rivals
 
 SIZES = {"vocab_x": 200, "vocab_y": 200, "d_model": 128, "h": 4, "d_ff": 512, "N": 2}
 BATCH, LENGTH, DROPOUT = 64, 24, 0.1
+EXACT, FAST = "highest", "medium"  # precisions of matrix products, by torch's names
 NOBODY = -1  # an <eos> that never comes: all write equally many words
 
 
@@ -72,17 +75,29 @@ def race(works, rounds):
 
 
 def training(rounds):
-    """Median seconds of a training step of each, and of the matrix products alone at the machine's peak."""
+    """{precision: {name: median seconds}} of a training step; "peak": of its matrix products alone, at the
+    machine's best.
+    """
     src, tgt = batch()
-    works = {}
+    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
+    works = {"peak": lambda: a @ b}
     for name, model in models().items():
         optimizer = torch.optim.Adam(model.parameters(), lr=1e-4, fused=True)
         works[name] = functools.partial(train_step, model.train(), optimizer, src, tgt)
-    a, b = torch.randn(1024, 1024), torch.randn(1024, 1024)
-    works["peak"] = lambda: a @ b
-    found = race(works, rounds)
-    found["peak"] *= products(src.size(0), src.size(1)) / (2 * 1024 ** 3)
-    return found
+    found = race({(precision, name): functools.partial(at, precision, work)
+                  for name, work in works.items() for precision in (EXACT, FAST)}, rounds)
+    share = products(src.size(0), src.size(1)) / (2 * 1024 ** 3)
+    return {precision: {name: found[precision, name] * (share if name == "peak" else 1) for name in works}
+            for precision in (EXACT, FAST)}
+
+
+def at(precision, work):
+    """work() with matrix products of this precision."""
+    torch.set_float32_matmul_precision(precision)
+    try:
+        work()
+    finally:
+        torch.set_float32_matmul_precision(EXACT)
 
 
 def products(B, n):
@@ -100,13 +115,18 @@ def writing(size, length, rounds):
                  for name, model in models().items()}, rounds)
 
 
-def show(title, found, tokens):
-    """A line for each, as a multiple of torch's."""
+def show(title, found, tokens, base=None):
+    """A line for each, as a multiple of torch's, there (found) or elsewhere (base)."""
     print(f"\n{title}")
+    base = (base or found)["torch.nn.Transformer"]
     for name, seconds in found.items():
         if name != "peak":
             print(f"  {name:22} {tokens / seconds:9.0f} tokens/s   "
-                  f"{found['torch.nn.Transformer'] / seconds:5.2f} times torch.nn.Transformer")
+                  f"{base / seconds:5.2f} times torch.nn.Transformer")
+    if "peak" in found:
+        shares = [f"{found['peak'] / found[name]:.0%}" for name in ("ours", "torch.nn.Transformer")]
+        print(f"  matrix products alone, at this machine's peak: {shares[0]} of our step, "
+              f"{shares[1]} of torch's")
 
 
 def main():
@@ -116,9 +136,12 @@ def main():
     warnings.filterwarnings("ignore", message=".*nested tensor")    # torch's own, of its own fast path
     runtime.seed(0)
     found = training(4 * rounds)
-    show(f"Training, {BATCH} sentences of {LENGTH} words (goal: 1.7)", found, BATCH * LENGTH)
-    shares = [f"{found['peak'] / found[name]:.0%}" for name in ("ours", "torch.nn.Transformer")]
-    print(f"  matrix products alone, at this machine's peak: {shares[0]} of our step, {shares[1]} of torch's")
+    title = f"Training, {BATCH} sentences of {LENGTH} words"
+    show(f"{title}, float32 (goal: 1.7)", found[EXACT], BATCH * LENGTH)
+    show(f"{title}, products at {FAST!r} precision, beside torch's in float32\n"
+         "(goal where the processor has units for bfloat16: 2.2)", found[FAST], BATCH * LENGTH, found[EXACT])
+    same = found[FAST]["torch.nn.Transformer"] / found[FAST]["ours"]
+    print(f"  ours against torch's at {FAST!r} precision, too: {same:.2f}")
     for size, length, goal in ((64, 64, 9), (1, 64, 3)):
         show(f"Greedy writing, {size} sentence{'s' * (size > 1)} of {length} words (goal: {goal})",
              writing(size, length, rounds), size * length)
