@@ -168,7 +168,7 @@ class Transformer(nn.Module):
         memory, mask = self.encode(src, pad_id)
         parts = [block.memory_attention for block in self.decoder]
         looked_at = [[split_heads(W(memory), part.h) for W in (part.W_K, part.W_V)] for part in parts]
-        return 0, [None] * len(self.decoder), looked_at, mask[:, None]
+        return 0, [None] * len(self.decoder), looked_at, None if mask.all() else mask[:, None]
 
     def step(self, tokens, state):
         """tokens (B,) the words before  ->  logits (B, vocab_y), the next state"""
