@@ -38,11 +38,20 @@ def device():
 
 def seconds(work, repeats=5):
     """The shortest of `repeats` runs of `work()`, in seconds: the least disturbed one."""
-    best = float("inf")
+    return race({"": work}, repeats)[""]
+
+
+def race(works, repeats=5):
+    """`seconds` of several works that take turns, so that what disturbs the machine disturbs all of them.
+
+    works: {name: function without arguments}  ->  {name: seconds}
+    """
+    best = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            best[name] = min(best[name], time.perf_counter() - start)
     return best
 
 

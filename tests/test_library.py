@@ -58,6 +58,15 @@ def test_seconds_takes_the_least_disturbed_run(monkeypatch):
     assert len(calls) == 3
 
 
+def test_works_that_race_take_turns(monkeypatch):
+    clock = iter([0, 3, 10, 18, 20, 21, 30, 39])
+    monkeypatch.setattr(runtime.time, "perf_counter", lambda: next(clock))
+    calls = []
+    works = {"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}
+    assert runtime.race(works, repeats=2) == {"a": 1, "b": 8}
+    assert calls == ["a", "b", "a", "b"]
+
+
 def test_the_device_is_one_that_works():
     assert torch.ones(2, device=runtime.device()).sum().item() == 2
 

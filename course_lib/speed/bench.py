@@ -10,17 +10,15 @@ faster units of the processor (bfloat16), where there are such; otherwise nothin
 
 import argparse
 import functools
-import statistics
-import time
 import warnings
 
 import torch
 import torch.nn.functional as F
 
-from .. import runtime
 from ..data.vocab import BOS, PAD
 from ..decoding import greedy_batch
 from ..models.transformer import Transformer
+from ..runtime import race, seed
 from . import rivals
 
 SIZES = {"vocab_x": 200, "vocab_y": 200, "d_model": 128, "h": 4, "d_ff": 512, "N": 2}
@@ -63,19 +61,8 @@ def train_step(model, optimizer, src, tgt):
     optimizer.step()
 
 
-def race(works, rounds):
-    """{name: median seconds} of works {name: function}, run in turn; the first round does not count."""
-    seconds = {name: [] for name in works}
-    for _ in range(rounds + 1):
-        for name, work in works.items():
-            begun = time.perf_counter()
-            work()
-            seconds[name].append(time.perf_counter() - begun)
-    return {name: statistics.median(each[1:]) for name, each in seconds.items()}
-
-
 def training(rounds):
-    """{precision: {name: median seconds}} of a training step; "peak": of its matrix products alone, at the
+    """{precision: {name: seconds}} of a training step; "peak": of its matrix products alone, at the
     machine's best.
     """
     src, tgt = batch()
@@ -109,7 +96,7 @@ def products(B, n):
 
 
 def writing(size, length, rounds):
-    """Median seconds in which each writes `length` words for `size` sentences."""
+    """Seconds in which each writes `length` words for `size` sentences."""
     src, _ = batch(size)
     return race({name: functools.partial(greedy, model.eval(), src, length)
                  for name, model in models().items()}, rounds)
@@ -134,7 +121,7 @@ def main():
     asked.add_argument("--rounds", type=int, default=5)
     rounds = asked.parse_args().rounds
     warnings.filterwarnings("ignore", message=".*nested tensor")    # torch's own, of its own fast path
-    runtime.seed(0)
+    seed(0)
     found = training(4 * rounds)
     title = f"Training, {BATCH} sentences of {LENGTH} words"
     show(f"{title}, float32 (goal: 1.7)", found[EXACT], BATCH * LENGTH)
