@@ -21,7 +21,8 @@ lab: ## set up, and open the course in JupyterLab (PORT=8900)
 
 test: ## set up, and prove everything: lint, unit tests, every lesson, the grader, the browser
 	$(RUN) python -m ruff check .
-	$(RUN) python -m pytest
+	$(RUN) python -m pytest -m lessons -n 2 --maxschedchunk 1
+	$(RUN) python -m pytest -m "not lessons"
 
 check: ## the fast part of test, under two minutes
 	$(RUN) python -m ruff check .
