@@ -11,9 +11,11 @@ from course_lib.checks.judge import judge
 from course_lib.checks.observe import observe
 from course_lib.grading.question import Question
 
-SEEDS = range(5)
+SEEDS = 5
 ITEMS = [pytest.param(stem, item, id=f"{stem[:2]}-{name}")
          for stem in checks.stems() for name, item in checks.items(stem).items()]
+seeds = pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.slow)
+                                              for seed in range(1, SEEDS)]])
 
 
 def unnamed(stem, item):
@@ -22,7 +24,7 @@ def unnamed(stem, item):
     return answers.RIGHT[item.name], answers.WRONG[item.name]
 
 
-@functools.lru_cache(maxsize=len(SEEDS))
+@functools.lru_cache(maxsize=SEEDS)
 def asked(name, seed):
     """What `examine` asks; the reference and the mistakes are observed once, as when a class is graded."""
     return Question(checks.find(name)[1], seed)
@@ -43,42 +45,40 @@ def test_there_are_items():
     assert checks.stems()[0] == "01_long_term_dependency" and len(ITEMS) >= 6
 
 
+@seeds
 @pytest.mark.parametrize("stem, item", ITEMS)
-def test_the_reference_passes(stem, item):
-    for seed in SEEDS:
-        verdict = examine(item, item.reference, seed)
-        assert verdict.passed and verdict.mistake is None, f"seed {seed}: {verdict}"
+def test_the_reference_passes(stem, item, seed):
+    verdict = examine(item, item.reference, seed)
+    assert verdict.passed and verdict.mistake is None, verdict
 
 
+@seeds
 @pytest.mark.parametrize("stem, item", ITEMS)
-def test_every_named_mistake_is_rejected_under_its_own_name(stem, item):
+def test_every_named_mistake_is_rejected_under_its_own_name(stem, item, seed):
     assert len(item.mistakes) >= 4
     for name, mistake in item.mistakes.items():
-        for seed in SEEDS:
-            verdict = examine(item, mistake.answer, seed)
-            got = (verdict.status, verdict.mistake, verdict.message)
-            assert got == ("wrong", name, mistake.sentence), f"seed {seed}"
+        verdict = examine(item, mistake.answer, seed)
+        assert (verdict.status, verdict.mistake, verdict.message) == ("wrong", name, mistake.sentence)
 
 
+@seeds
 @pytest.mark.parametrize("stem, item", ITEMS)
-def test_a_right_answer_in_another_style_passes(stem, item):
+def test_a_right_answer_in_another_style_passes(stem, item, seed):
     found, _ = unnamed(stem, item)
     assert len(found) >= 3
     for answer in found:
-        for seed in SEEDS:
-            verdict = examine(item, answer, seed)
-            assert verdict.passed, f"{number(answer, found)}, seed {seed}: {verdict}"
+        verdict = examine(item, answer, seed)
+        assert verdict.passed, f"{number(answer, found)}: {verdict}"
 
 
+@seeds
 @pytest.mark.parametrize("stem, item", ITEMS)
-def test_a_mistake_without_a_name_gets_none(stem, item):
+def test_a_mistake_without_a_name_gets_none(stem, item, seed):
     _, found = unnamed(stem, item)
     assert len(found) >= 6
     for answer in found:
-        for seed in SEEDS:
-            verdict = examine(item, answer, seed)
-            assert not verdict.passed, f"{number(answer, found)}, seed {seed} passed"
-            assert verdict.mistake is None, f"{number(answer, found)}, seed {seed}: {verdict}"
+        verdict = examine(item, answer, seed)
+        assert not verdict.passed and verdict.mistake is None, f"{number(answer, found)}: {verdict}"
 
 
 @pytest.mark.parametrize("stem, item", ITEMS)

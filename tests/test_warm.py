@@ -43,6 +43,7 @@ from course_lib.grading.kernel import Interrupted, Kernel, KernelLost, Outcome
 from course_lib.grading.question import Trials, question
 from course_lib.grading.sitting import Sitting
 
+pytestmark = pytest.mark.slow
 ANSWER = SimpleNamespace(name="answer", probe="call", gradients=False)
 TRIALS = Trials([{"x": 1}])
 SCRATCH = Path(tempfile.gettempdir())
