@@ -19,6 +19,7 @@ if sys.platform != "linux":
 from course_lib import exercise
 from course_lib.grading import GradingError, classroom, cluster, rivals
 
+pytestmark = pytest.mark.slow
 FILES = ("grades.csv", "results.json", "junit.xml", "overview.html")
 
 
@@ -64,7 +65,6 @@ def test_two_at_a_time_come_to_the_same(small, place, tmp_path):
     assert written(tmp_path) == small[1]
 
 
-@pytest.mark.slow
 def test_killed_again_and_again_it_comes_to_the_same(small, place, tmp_path):
     chance, runs, pieces = random.Random(1), 0, 0
     while pieces < 9 and runs < 30:
@@ -92,7 +92,6 @@ def test_on_a_terminal_a_progress_bar_counts_and_tells_the_time_left(small, plac
     assert re.search(r"grading: +\d+%\|.*\| [1-8]/9 \[\d\d:\d\d<\d\d:\d\d", done.stdout), done.stdout
 
 
-@pytest.mark.slow
 def test_the_benchmark_tells_what_one_more_costs(place):
     done = subprocess.run([sys.executable, "-m", "course_lib.grading.bench", "--rounds", "0", "--growth",
                            "3"], env=place, capture_output=True, text=True)
@@ -132,7 +131,6 @@ def wait_for(holds, seconds=60):
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 def test_a_cluster_comes_to_the_same_even_if_a_worker_is_killed(small, dask, place, tmp_path):
     address, workers = dask
 
@@ -166,7 +164,6 @@ def test_a_worker_with_another_course_grades_nothing(small):
 
 # ---------------------------------------------------------------- five hundred
 
-@pytest.mark.slow
 def test_five_hundred_take_no_more_memory_than_fifty(place, tmp_path):
     rivals.hand_in(tmp_path, 500)
     begun, peaks = time.monotonic(), []

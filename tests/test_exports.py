@@ -102,6 +102,7 @@ def test_the_links_of_a_releases_pages_lead_somewhere(released):
             assert (path.parent / link).exists(), f"{page}: {link}"
 
 
+@pytest.mark.slow
 def test_everything_else_works_in_a_release(released):
     folder, _ = released
     done = shell(released, "make -n lab >/dev/null; python3 course_lib/bootstrap.py setup")
@@ -260,6 +261,7 @@ def run_autograder(autograder):
     return json.loads((autograder / "results" / "results.json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_gradescopes_autograder_grades_a_submission(autograder):
     hand_in(autograder / "submission" / f"{STEM}.ipynb", {**ANSWERS, "rnn_step": NO_TANH})
     found = run_autograder(autograder)
@@ -389,6 +391,7 @@ def test_the_workflow_is_one_that_github_reads(workflow):
     assert not HOSTS.search((exports.TEMPLATES / "grade.yml").read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_the_workflow_grades_a_push_and_fails_below_the_threshold(released, workflow, tmp_path):
     hand_in(released[0] / "exercises" / f"{STEM}.ipynb", {**ANSWERS, "rnn_step": NO_TANH})
     page = tmp_path / "summary.md"
@@ -483,6 +486,7 @@ def test_the_commands_explain_themselves(course, command):
 
 # ---------------------------------------------------------------- the guide
 
+@pytest.mark.slow
 def test_the_guides_ten_minutes_are_true(tmp_path):
     line = re.search(r"```sh\n(.*?)```", GUIDE, re.DOTALL)[1]
     for name, answers in {"Ann Lee_12_assignsubmission_file": ANSWERS, "bob": {}}.items():

@@ -19,6 +19,7 @@ from test_sandbox import BY_ROOT, ordinary
 
 from course_lib import exercise
 
+pytestmark = pytest.mark.slow
 HARM = ["import os\nos.fork()\nwhile True: pass",
         "import os\nwhile True:\n    try: os.fork()\n    except OSError: pass",
         "import os\nos.fork() or os.setsid()\nwhile True: pass"]
@@ -82,7 +83,6 @@ def left_after(tag, seconds):
     return left
 
 
-@pytest.mark.slow
 def test_a_killed_grader_leaves_nothing_behind(started):
     graders = [(started(*moment[:3]), moment[3]) for moment in MOMENTS]
     for (grader, _), (since, seconds) in sorted(graders, key=lambda one: one[1] != ("start", 0.3)):
