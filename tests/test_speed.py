@@ -50,6 +50,12 @@ def test_the_bench_prints_every_race(monkeypatch, capsys):
     assert printed.count("times torch.nn.Transformer") == 12 and printed.count("goal") == 4
 
 
+@pytest.mark.filterwarnings("ignore:.*nested tensor")
+def test_fast_products_may_round_but_give_about_the_same(same):
+    assert bench.apart(same["ours"], same["torch.nn.Transformer"]) < 0.1    # bfloat16 has eight bits
+    assert bench.apart(same["ours"], bench.models()["ours"]) > 0.1          # other weights
+
+
 def test_what_follows_a_work_of_another_precision_is_float32_again():
     seen = []
 

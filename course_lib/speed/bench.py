@@ -78,11 +78,18 @@ def training(rounds):
             for precision in (EXACT, FAST)}
 
 
+def apart(model, other):
+    """The largest difference of logits: the model's with fast products, the other's in float32."""
+    src, tgt = batch()
+    with torch.no_grad():
+        return (at(FAST, lambda: model.eval()(src, tgt)) - other.eval()(src, tgt)).abs().max().item()
+
+
 def at(precision, work):
-    """work() with matrix products of this precision."""
+    """What work() returns with matrix products of this precision."""
     torch.set_float32_matmul_precision(precision)
     try:
-        work()
+        return work()
     finally:
         torch.set_float32_matmul_precision(EXACT)
 
@@ -129,6 +136,9 @@ def main():
          "(goal where the processor has units for bfloat16: 2.2)", found[FAST], BATCH * LENGTH, found[EXACT])
     same = found[FAST]["torch.nn.Transformer"] / found[FAST]["ours"]
     print(f"  ours against torch's at {FAST!r} precision, too: {same:.2f}")
+    each = models()
+    most = apart(each["ours"], each["torch.nn.Transformer"])
+    print(f"  ours at {FAST!r} precision and torch's in float32 give logits that differ by {most:.0e}")
     for size, length, goal in ((64, 64, 9), (1, 64, 3)):
         show(f"Greedy writing, {size} sentence{'s' * (size > 1)} of {length} words (goal: {goal})",
              writing(size, length, rounds), size * length)
