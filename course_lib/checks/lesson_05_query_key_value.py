@@ -241,45 +241,45 @@ def _masked(scores, mask):
     return scores if mask is None else scores.masked_fill(~mask, -math.inf)
 
 
-def _by(Q, K, V, mask, scale=None, dim=-1):
-    """attention with another scale, or softmax along another axis."""
+def attention_by(Q, K, V, mask=None, scale=None, dim=-1):
+    """attention with another scale, or softmax along another axis: the mistakes of lessons 08 and 09, too."""
     weights = _masked(_scores(Q, K, scale), mask).softmax(dim=dim)
     return weights @ V, weights
 
 
 @attention.mistake("the scale is missing: divide the scores by sqrt(d_k) before the softmax.")
 def no_scale(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, 1.0)
+    return attention_by(Q, K, V, mask, 1.0)
 
 
 @attention.mistake("the scores are divided by d_k; divide by its ROOT, sqrt(d_k).")
 def d_k_not_its_root(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, Q.size(-1))
+    return attention_by(Q, K, V, mask, Q.size(-1))
 
 
 @attention.mistake("the scores are divided by sqrt(d_v), the width of V; the scale is sqrt(d_k), the width of Q and K.")
 def root_of_d_v(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, math.sqrt(V.size(-1)))
+    return attention_by(Q, K, V, mask, math.sqrt(V.size(-1)))
 
 
 @attention.mistake("the scores are divided by sqrt(n), the number of queries; the scale is sqrt(d_k), their width.")
 def root_of_n(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, math.sqrt(Q.size(-2)))
+    return attention_by(Q, K, V, mask, math.sqrt(Q.size(-2)))
 
 
 @attention.mistake("the scores are divided by sqrt(m), the number of keys; the scale is sqrt(d_k), their width.")
 def root_of_m(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, math.sqrt(K.size(-2)))
+    return attention_by(Q, K, V, mask, math.sqrt(K.size(-2)))
 
 
 @attention.mistake("the scores are multiplied by sqrt(d_k); divide by it.")
 def times_the_root(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, 1 / math.sqrt(Q.size(-1)))
+    return attention_by(Q, K, V, mask, 1 / math.sqrt(Q.size(-1)))
 
 
 @attention.mistake("the scores are divided by sqrt(d_k) twice, which is d_k: perhaps both Q and K are scaled by it.")
 def scaled_in_q_and_k_and_scores(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, Q.size(-1) * math.sqrt(Q.size(-1)))
+    return attention_by(Q, K, V, mask, Q.size(-1) * math.sqrt(Q.size(-1)))
 
 
 @attention.mistake("the scale comes after the softmax, so rows no longer sum to 1; divide the SCORES by sqrt(d_k).")
@@ -290,12 +290,12 @@ def scale_after_softmax(Q, K, V, mask=None):
 
 @attention.mistake("the softmax runs over the queries (dim=-2); each query shares 1 among its KEYS, dim=-1.")
 def softmax_over_queries(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, dim=-2)
+    return attention_by(Q, K, V, mask, dim=-2)
 
 
 @attention.mistake("the softmax runs over the first axis; each query shares 1 among its KEYS, dim=-1.")
 def softmax_over_the_first_axis(Q, K, V, mask=None):
-    return _by(Q, K, V, mask, dim=0)
+    return attention_by(Q, K, V, mask, dim=0)
 
 
 @attention.mistake("the mask is inverted: True means MAY attend, so -inf goes where it is False (~mask).")
@@ -370,7 +370,7 @@ def keys_for_values(Q, K, V, mask=None):
 
 @attention.mistake("the scores are turned round, K Q^T; a row belongs to a query, so it is Q K^T.")
 def keys_ask(Q, K, V, mask=None):
-    return _by(K, Q, V, mask)
+    return attention_by(K, Q, V, mask)
 
 
 @attention.mistake("V stands on the left, V P; the weights mix the ROWS of V, so it is P V: weights @ V.")
@@ -417,7 +417,7 @@ def _heads(X, h):
 def _style(reference, tokens, W_Q, W_K, W_V, h, key=torch.tanh, value=torch.tanh, scale=None, dim=-1, heads=_heads):
     """style_embedding with one thing exchanged."""
     Q, K, V = heads(reference @ W_Q, h), heads(key(tokens) @ W_K, h), heads(value(tokens) @ W_V, h)
-    output, weights = _by(Q, K, V, None, scale, dim)
+    output, weights = attention_by(Q, K, V, None, scale, dim)
     return output.transpose(0, 1).flatten(1), weights.transpose(0, 1)
 
 

@@ -5,6 +5,7 @@ import math
 import torch
 
 from ..models import attention as models
+from .lesson_05_query_key_value import attention_by
 from .spec import Item, normal
 
 IN_FUTURE, IN_PADDING = "A mask for the future", "A mask for padding"
@@ -186,15 +187,6 @@ self_attention = Item("self_attention", 2, _self_inputs, models.self_attention,
      "a word that the mask forbids (False) must get a weight of exactly 0.")))
 
 
-def _by(Q, K, V, mask=None, scale=None, dim=-1):
-    """attention with another scale, or softmax along another axis."""
-    scores = Q @ K.transpose(-2, -1) / (math.sqrt(Q.size(-1)) if scale is None else scale)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(dim=dim)
-    return weights @ V, weights
-
-
 def _projected(X, W_Q, W_K, W_V):
     return X @ W_Q, X @ W_K, X @ W_V
 
@@ -244,27 +236,27 @@ def values_projected_twice(X, W_Q, W_K, W_V, mask=None):
 @self_attention.mistake("the scores are divided by sqrt(d_model), the width of X; the scale is sqrt(d_k), the width of Q "
                         "and K.")
 def scale_by_d_model(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-1)))
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-1)))
 
 
 @self_attention.mistake("the scores are divided by sqrt(d_v), the width of V; the scale is sqrt(d_k), the width of Q and K.")
 def scale_by_d_v(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(W_V.size(-1)))
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(W_V.size(-1)))
 
 
 @self_attention.mistake("the scores are divided by sqrt(n), the number of words; the scale is sqrt(d_k), the width of Q and K.")
 def scale_by_n(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-2)))
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-2)))
 
 
 @self_attention.mistake("the scale is missing: divide the scores by sqrt(d_k).")
 def self_without_scale(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, 1.0)
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, 1.0)
 
 
 @self_attention.mistake("the scores are divided by d_k; divide by its ROOT.")
 def scale_not_the_root(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, W_K.size(-1))
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, W_K.size(-1))
 
 
 @self_attention.mistake("a matrix is transposed: words are rows, so Q = X W_Q, with (B, n, d_model) @ (d_model, d_k).")
@@ -279,12 +271,12 @@ def matrices_on_the_left(X, W_Q, W_K, W_V, mask=None):
 
 @self_attention.mistake("the softmax runs over the queries (dim=-2); each word shares 1 among its KEYS, dim=-1.")
 def self_softmax_over_queries(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, dim=-2)
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, dim=-2)
 
 
 @self_attention.mistake("the softmax runs over the first axis; each word shares 1 among its KEYS, dim=-1.")
 def self_softmax_over_the_batch(X, W_Q, W_K, W_V, mask=None):
-    return _by(*_projected(X, W_Q, W_K, W_V), mask, dim=0)
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, dim=0)
 
 
 @self_attention.mistake("the mask is ignored: words where it is False still get weight.")

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ..models import attention as models
+from .lesson_05_query_key_value import attention_by
 from .spec import Item, normal
 
 IN_SPLIT, IN_MERGE, IN_OPERATION = "Splitting", "Merging", "Operation"
@@ -197,14 +198,6 @@ def _for_heads(mask):
     return mask[:, None] if mask is not None and mask.dim() == 3 else mask
 
 
-def _attend(Q, K, V, mask=None, scale=None, dim=-1):
-    scores = Q @ K.transpose(-2, -1) / (math.sqrt(Q.size(-1)) if scale is None else scale)
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)
-    weights = scores.softmax(dim=dim)
-    return weights @ V, weights
-
-
 class _Heads(models.MultiHeadAttention):
     """The right one in its parts; each mistake below exchanges one of them."""
 
@@ -217,7 +210,7 @@ class _Heads(models.MultiHeadAttention):
         return math.sqrt(Q.size(-1))
 
     def attend(self, Q, K, V, mask):
-        return _attend(Q, K, V, _for_heads(mask), self.scale(Q))
+        return attention_by(Q, K, V, _for_heads(mask), self.scale(Q))
 
     def finish(self, merged):
         return self.W_O(merged)
@@ -325,19 +318,19 @@ class not_projected(_Heads):
                             "without it, its B lines up with the h heads.")
 class mask_not_broadcast(_Heads):
     def attend(self, Q, K, V, mask):
-        return _attend(Q, K, V, mask)
+        return attention_by(Q, K, V, mask)
 
 
 @MultiHeadAttention.mistake("the mask is ignored: keys where it is False still get weight.")
 class module_mask_ignored(_Heads):
     def attend(self, Q, K, V, mask):
-        return _attend(Q, K, V)
+        return attention_by(Q, K, V)
 
 
 @MultiHeadAttention.mistake("the mask is inverted: True means MAY attend (nn.MultiheadAttention means the opposite).")
 class module_mask_inverted(_Heads):
     def attend(self, Q, K, V, mask):
-        return _attend(Q, K, V, None if mask is None else ~_for_heads(mask))
+        return attention_by(Q, K, V, None if mask is None else ~_for_heads(mask))
 
 
 @MultiHeadAttention.mistake("only the first head is masked; the mask is the same for every head.")
@@ -346,14 +339,14 @@ class only_the_first_head_masked(_Heads):
         if mask is not None:
             free = torch.ones(Q.size(0), self.h - 1, Q.size(2), K.size(2), dtype=torch.bool)
             mask = torch.cat([_for_heads(mask).expand(Q.size(0), 1, Q.size(2), K.size(2)), free], dim=1)
-        return _attend(Q, K, V, mask)
+        return attention_by(Q, K, V, mask)
 
 
 @MultiHeadAttention.mistake("the mask acts after the softmax, so what it forbids still counts in the sum below; put -inf into "
                             "the SCORES.")
 class module_mask_after_softmax(_Heads):
     def attend(self, Q, K, V, mask):
-        weights = _attend(Q, K, V)[1]
+        weights = attention_by(Q, K, V)[1]
         weights = weights if mask is None else weights * _for_heads(mask)
         return weights @ V, weights
 
@@ -411,13 +404,13 @@ class split_interleaved(_Heads):
 @MultiHeadAttention.mistake("the softmax runs over the heads; each query shares 1 among its KEYS, dim=-1.")
 class softmax_over_heads(_Heads):
     def attend(self, Q, K, V, mask):
-        return _attend(Q, K, V, _for_heads(mask), dim=1)
+        return attention_by(Q, K, V, _for_heads(mask), dim=1)
 
 
 @MultiHeadAttention.mistake("the softmax runs over the queries (dim=-2); each query shares 1 among its KEYS, dim=-1.")
 class module_softmax_over_queries(_Heads):
     def attend(self, Q, K, V, mask):
-        return _attend(Q, K, V, _for_heads(mask), dim=-2)
+        return attention_by(Q, K, V, _for_heads(mask), dim=-2)
 
 
 @MultiHeadAttention.mistake("q is added to the output; the residual path is built around this module, in lesson 11, not in it.")
