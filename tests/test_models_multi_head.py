@@ -3,6 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
+from test_models_attention import CLOSE, seeded, some_mask  # noqa: F401
 from torch import nn
 
 from course_lib.models.attention import (
@@ -14,21 +15,6 @@ from course_lib.models.attention import (
     self_attention,
     split_heads,
 )
-
-CLOSE = {"rtol": 0, "atol": 1e-5}
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
-def some_mask(*shape):
-    """True = may attend; every query may attend to something."""
-    mask = torch.rand(shape) < 0.5
-    mask[..., 0] = True
-    return mask
-
 
 # ---------------------------------------------------------------- lesson 08
 
