@@ -10,6 +10,7 @@ from torch import nn
 from course_lib.data.text import prose, subwords
 from course_lib.models.attention import attend_with_cache, attention, causal_mask
 from course_lib.models.lm import LanguageModel, causal_lm_loss, generate, mask_tokens, next_logits, nucleus
+from course_lib.speed.rivals import copy_block
 
 
 def model(causal, N=2, **sizes):
@@ -28,13 +29,7 @@ def test_equals_torchs_encoder(causal):
     theirs = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
     with torch.no_grad():
         for block, other in zip(ours.blocks, theirs.layers, strict=True):
-            W = block.attention
-            other.self_attn.in_proj_weight.copy_(torch.cat([W.W_Q.weight, W.W_K.weight, W.W_V.weight]))
-            other.self_attn.in_proj_bias.zero_()
-            other.self_attn.out_proj.weight.copy_(W.W_O.weight)
-            other.self_attn.out_proj.bias.zero_()
-            other.linear1.load_state_dict(block.feed_forward.W_1.state_dict())
-            other.linear2.load_state_dict(block.feed_forward.W_2.state_dict())
+            copy_block(other, block)
         ids = torch.randint(50, (3, 7), generator=generator())
         mask = ~causal_mask(7) if causal else None                # torch: True = may not attend
         states = theirs(ours.embed(ids), mask=mask)

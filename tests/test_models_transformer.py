@@ -6,6 +6,7 @@ from torch import nn
 
 from course_lib.models.attention import causal_mask, padding_mask
 from course_lib.models.transformer import DecoderBlock, EncoderBlock, FeedForward, parameter_count
+from course_lib.speed.rivals import copy_block
 
 CLOSE = {"rtol": 0, "atol": 1e-5}
 SIZES = [(8, 2, 12), (6, 3, 6), (4, 1, 20)]
@@ -19,36 +20,17 @@ def drawn(module):
     return module
 
 
-def copy_attention(ours, theirs):
-    """torch keeps W_Q, W_K, W_V as one matrix; it has biases, which are 0 here."""
-    with torch.no_grad():
-        theirs.in_proj_weight.copy_(torch.cat([ours.W_Q.weight, ours.W_K.weight, ours.W_V.weight]))
-        theirs.out_proj.weight.copy_(ours.W_O.weight)
-        theirs.in_proj_bias.zero_()
-        theirs.out_proj.bias.zero_()
-
-
-def copy_others(ours, theirs, norms):
-    theirs.linear1.load_state_dict(ours.feed_forward.W_1.state_dict())
-    theirs.linear2.load_state_dict(ours.feed_forward.W_2.state_dict())
-    for number in range(1, norms + 1):
-        getattr(theirs, f"norm{number}").load_state_dict(getattr(ours, f"norm_{number}").state_dict())
-
-
 def encoders(d_model, h, d_ff):
     ours = drawn(EncoderBlock(d_model, h, d_ff))
     theirs = nn.TransformerEncoderLayer(d_model, h, d_ff, dropout=0.0, batch_first=True)
-    copy_attention(ours.attention, theirs.self_attn)
-    copy_others(ours, theirs, 2)
+    copy_block(theirs, ours)
     return ours, theirs
 
 
 def decoders(d_model, h, d_ff):
     ours = drawn(DecoderBlock(d_model, h, d_ff))
     theirs = nn.TransformerDecoderLayer(d_model, h, d_ff, dropout=0.0, batch_first=True)
-    copy_attention(ours.self_attention, theirs.self_attn)
-    copy_attention(ours.memory_attention, theirs.multihead_attn)
-    copy_others(ours, theirs, 3)
+    copy_block(theirs, ours)
     return ours, theirs
 
 

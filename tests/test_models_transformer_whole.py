@@ -11,6 +11,7 @@ from course_lib.decoding import beam_search, greedy_batch
 from course_lib.models.attention import causal_mask
 from course_lib.models.positional import positional_encoding
 from course_lib.models.transformer import Dropout, Transformer
+from course_lib.speed.rivals import copy_block
 from course_lib.training import sequence_loss
 
 CLOSE = {"rtol": 0, "atol": 1e-5}
@@ -31,20 +32,8 @@ def torchs(model, d_model, h, d_ff, N):
     encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(d_model, h, d_ff, **make), N,
                                     enable_nested_tensor=False)
     decoder = nn.TransformerDecoder(nn.TransformerDecoderLayer(d_model, h, d_ff, **make), N)
-    with torch.no_grad():
-        for ours, theirs in [*zip(model.encoder, encoder.layers), *zip(model.decoder, decoder.layers)]:
-            pairs = [("attention", "self_attn"), ("self_attention", "self_attn"),
-                     ("memory_attention", "multihead_attn")]
-            for part, to in [(getattr(ours, a), getattr(theirs, b)) for a, b in pairs if hasattr(ours, a)]:
-                to.in_proj_weight.copy_(torch.cat([part.W_Q.weight, part.W_K.weight, part.W_V.weight]))
-                to.out_proj.weight.copy_(part.W_O.weight)
-                to.in_proj_bias.zero_()
-                to.out_proj.bias.zero_()
-            theirs.linear1.load_state_dict(ours.feed_forward.W_1.state_dict())
-            theirs.linear2.load_state_dict(ours.feed_forward.W_2.state_dict())
-            for name in ("1", "2", "3"):
-                if hasattr(ours, f"norm_{name}"):
-                    getattr(theirs, f"norm{name}").load_state_dict(getattr(ours, f"norm_{name}").state_dict())
+    for ours, theirs in [*zip(model.encoder, encoder.layers), *zip(model.decoder, decoder.layers)]:
+        copy_block(theirs, ours)
     return encoder, decoder
 
 

@@ -1,6 +1,6 @@
 """Two other Transformers, to hold ours against: torch's own, and one in the Annotated Transformer's manner.
 
-Both take the weights of a `models.transformer.Transformer` (`like`) and then give the same logits; both have
+Both take the weights of a `models.transformer.Transformer` and then give the same logits; both have
 forward(src, tgt, pad_id) as it has, and `greedy(src, length)`, which runs the decoder over all words so far.
 """
 
@@ -54,13 +54,9 @@ class TorchTransformer(Rival):
         self.both = nn.Transformer(d_model, h, len(ours.encoder), len(ours.decoder), d_ff, dropout,
                                    batch_first=True)
         self.both.encoder.norm = self.both.decoder.norm = None    # torch adds one that the paper has not
-        for theirs, block in zip(self.both.encoder.layers, ours.encoder):
-            _copy_attention(theirs.self_attn, block.attention)
-            _copy_rest(theirs, block)
-        for theirs, block in zip(self.both.decoder.layers, ours.decoder):
-            _copy_attention(theirs.self_attn, block.self_attention)
-            _copy_attention(theirs.multihead_attn, block.memory_attention)
-            _copy_rest(theirs, block)
+        for theirs, block in [*zip(self.both.encoder.layers, ours.encoder),
+                              *zip(self.both.decoder.layers, ours.decoder)]:
+            copy_block(theirs, block)
 
     def encode(self, src, padding):
         return self.both.encoder(self.embed(self.source, src), src_key_padding_mask=padding)
@@ -71,20 +67,23 @@ class TorchTransformer(Rival):
                                  memory_key_padding_mask=padding)
 
 
+ATTENTIONS = {"attention": "self_attn", "self_attention": "self_attn", "memory_attention": "multihead_attn"}
+
+
 @torch.no_grad()
-def _copy_attention(theirs, ours):
-    theirs.in_proj_weight.copy_(torch.cat([ours.W_Q.weight, ours.W_K.weight, ours.W_V.weight]))
-    theirs.out_proj.weight.copy_(ours.W_O.weight)
-    theirs.in_proj_bias.zero_()
-    theirs.out_proj.bias.zero_()
-
-
-def _copy_rest(theirs, ours):
+def copy_block(theirs, ours):
+    """Give torch's TransformerEncoderLayer or DecoderLayer our block's weights; the other biases become 0."""
+    for name, part in ours.named_children():
+        if name in ATTENTIONS:
+            attention = getattr(theirs, ATTENTIONS[name])
+            attention.in_proj_weight.copy_(torch.cat([part.W_Q.weight, part.W_K.weight, part.W_V.weight]))
+            attention.out_proj.weight.copy_(part.W_O.weight)
+            attention.in_proj_bias.zero_()
+            attention.out_proj.bias.zero_()
+        if name.startswith("norm"):
+            getattr(theirs, name.replace("_", "")).load_state_dict(part.state_dict())
     theirs.linear1.load_state_dict(ours.feed_forward.W_1.state_dict())
     theirs.linear2.load_state_dict(ours.feed_forward.W_2.state_dict())
-    for name, norm in ours.named_children():
-        if name.startswith("norm"):
-            getattr(theirs, name.replace("_", "")).load_state_dict(norm.state_dict())
 
 
 class Annotated(Rival):
