@@ -17,7 +17,7 @@ def attention(Q, K, V, mask=None):
     d_k = Q.size(-1)
     scores = Q @ K.transpose(-2, -1) / math.sqrt(d_k)             # (..., n, m)
     if mask is not None:
-        scores = scores.masked_fill(~mask, -math.inf)             # exp(-inf) = 0
+        scores = scores + torch.where(mask, 0.0, -math.inf)       # exp(-inf) = 0
     weights = scores.softmax(dim=-1)                              # (..., n, m), rows sum to 1
     return weights @ V, weights                                   # (..., n, d_v), (..., n, m)
 

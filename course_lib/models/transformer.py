@@ -28,7 +28,7 @@ class Dropout(nn.Module):
         if not (self.training and self.dropped):
             return x
         words = torch.empty((x.numel() + 7) // 8, dtype=torch.int64, device=x.device).random_(-2 ** 63, None)
-        keep = words.view(torch.uint8)[:x.numel()].view(x.shape) >= self.dropped
+        keep = words.view(torch.uint8)[:x.numel()].view(x.shape).ge_(self.dropped)    # 0 or 1
         return x * (keep * (256 / (256 - self.dropped)))
 
 
