@@ -167,7 +167,8 @@ class Transformer(nn.Module):
         """The state before the first word: its position, nothing past, and what every step looks at."""
         memory, mask = self.encode(src, pad_id)
         parts = [block.memory_attention for block in self.decoder]
-        looked_at = [[split_heads(W(memory), part.h) for W in (part.W_K, part.W_V)] for part in parts]
+        looked_at = [[split_heads(W(memory), part.h).contiguous() for W in (part.W_K, part.W_V)]
+                     for part in parts]                           # in order once, not at every step
         return 0, [None] * len(self.decoder), looked_at, None if mask.all() else mask[:, None]
 
     def step(self, tokens, state):
