@@ -12,7 +12,7 @@ from torch import nn
 
 
 def residual_forward(x, blocks):
-    """x_{l+1} = x_l + f_l(x_l) for every block; returns [x_0, x_1, ..., x_L].  He et al. 2016b, eq. 1
+    """x_{l+1} = x_l + f_l(x_l) for every block; returns [x_0, x_1, ..., x_L].  He et al. 2016b, eq. 3
 
     x (..., d)  blocks: L functions from (..., d) to (..., d)  ->  list of L + 1 tensors (..., d)
     """
@@ -23,7 +23,7 @@ def residual_forward(x, blocks):
 
 
 def residual_gradient(jacobians):
-    """dx_L/dx_0 = (I + J_L) ... (I + J_2) (I + J_1).  He et al. 2016b, eq. 5
+    """dx_L/dx_0 = (I + J_L) ... (I + J_2) (I + J_1): the chain rule over He et al. 2016b, eq. 3
 
     jacobians: list of L matrices (d, d), J_l[i, j] = d f_l(x)[i] / d x[j], first block first  ->  (d, d)
     """
@@ -56,7 +56,7 @@ def path_counts(n_blocks):
 
 
 def path_gradients(jacobians):
-    """What the paths of each length add to `residual_gradient`.  Veit et al. 2016, section 4.3
+    """What the paths of each length add to `residual_gradient`.  Veit et al. 2016, section 5
 
     jacobians: list of L matrices (d, d)  ->  (L + 1, d, d), entry k the sum over all paths of
     length k; together they are the whole gradient
