@@ -624,6 +624,14 @@ def test_what_is_ones_own_is_left_alone(source):
     assert honesty.borrowed(source, ITEMS["lstm_step"]) is None
 
 
+def test_what_the_exercise_hands_over_may_be_imported_again_and_nothing_else():
+    block = checks.find("EncoderBlock")[1]
+    own = "from course_lib.models.{} import {}\nclass EncoderBlock(nn.Module):\n    pass"
+    assert honesty.borrowed(own.format("attention", "MultiHeadAttention, causal_mask"), block) is None
+    assert "earns nothing" in honesty.borrowed(own.format("transformer", "FeedForward"), block)
+    assert "earns nothing" in honesty.borrowed(own.format("attention", "*"), block)
+
+
 @pytest.mark.parametrize("stem", checks.stems())
 def test_references_that_are_lent_stand_alone(stem):
     items = checks.items(stem)

@@ -4,17 +4,22 @@ Asked in order, and the first that fails is told with both numbers: error, struc
 finite, property, value, then changed arguments, then gradients.
 """
 
+import functools
 import math
+import re
 
 import torch
 
-from .observe import Opaque, decode
+from .observe import ENDLESS, Opaque, decode, tensors
 
 RTOL, ATOL = 1e-4, 1e-5  # wide enough for another order of summation in float32
 
 
 def same(left, right):
-    """Equal numbers in equal containers: shapes and dtypes exact, values to rounding."""
+    """Equal numbers in equal containers: shapes and dtypes exact, values to rounding.
+
+    right: as it should be; a float does not pass for a whole number there.
+    """
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
         return (left.shape == right.shape and left.dtype == right.dtype
                 and torch.allclose(left.double(), right.double(), RTOL, ATOL, equal_nan=True))
@@ -23,7 +28,8 @@ def same(left, right):
     if isinstance(left, dict) and isinstance(right, dict):
         return left.keys() == right.keys() and all(same(left[key], right[key]) for key in left)
     if type(left) in (int, float) and type(right) in (int, float):
-        return math.isclose(left, right, rel_tol=RTOL, abs_tol=ATOL)
+        whole = type(right) is int and type(left) is float          # 3.0 is no 3, but 3 may stand for 3.0
+        return not whole and math.isclose(left, right, rel_tol=RTOL, abs_tol=ATOL)
     return type(left) is type(right) and not isinstance(left, Opaque) and left == right
 
 
@@ -59,12 +65,14 @@ def _first_difference(item, trial, output, right):
     many = isinstance(right, (tuple, list)) and len(item.returns) > 1
     if output is None:
         return "returned None: is the return missing?"
+    if isinstance(output, str) and output == ENDLESS:
+        return "it never ends: stop where the sentence ends, and after max_len steps at the latest."
     if many and not (isinstance(output, (tuple, list)) and len(output) == len(right)):
         return f"returned {_kind(output)}, expected {len(right)} results: {', '.join(item.returns)}."
     parts = [(item.returns[0], output, right)]
     if many:
         parts = list(zip(item.returns, output, right, strict=True))
-    for test in (_kind_problem, _shape_problem, _dtype_problem, _finite_problem):
+    for test in (_kind_problem, _shape_problem, functools.partial(_dtype_problem, trial), _finite_problem):
         for name, got, want in parts:
             problem = test(name, got, want)
             if problem:
@@ -79,13 +87,23 @@ def _first_difference(item, trial, output, right):
 
 
 def _kind_problem(name, got, want):
+    if got is None and isinstance(want, (torch.Tensor, list, tuple)):
+        return f"{name} is None: is a return missing?"
     if isinstance(want, torch.Tensor) != isinstance(got, torch.Tensor) or isinstance(got, Opaque):
         return f"{name} is {_kind(got)}, expected {_kind(want)}."
-    if isinstance(want, (list, tuple)) and not isinstance(got, (list, tuple)):
+    if not isinstance(want, (list, tuple)):
+        return None
+    if not isinstance(got, (list, tuple)):
         return f"{name} is {_kind(got)}, expected {_kind(want)}."
-    if isinstance(want, (list, tuple)) and len(got) != len(want):
-        return f"{name} has {len(got)} entries, expected {len(want)}."
-    return None
+    if len(got) != len(want):
+        if isinstance(got, tuple) and isinstance(want, list):
+            return f"{len(got)} results are returned, expected one: {name}."
+        return (f"{name}: there are {', '.join(got) or 'none'}, expected {', '.join(want) or 'none'}."
+                if want and all(isinstance(part, str) for part in [*got, *want])
+                else f"{name} has {len(got)} entries, expected {len(want)}.")
+    problems = [_kind_problem(f"{name}, entry {place},", left, right)
+                for place, (left, right) in enumerate(zip(got, want, strict=True))]
+    return next(filter(None, problems), None)
 
 
 def _shape_problem(name, got, want):
@@ -95,10 +113,11 @@ def _shape_problem(name, got, want):
     return None
 
 
-def _dtype_problem(name, got, want):
+def _dtype_problem(trial, name, got, want):
     for left, right in _pairs(got, want):
         if left.dtype != right.dtype:
-            return f"{name} is {left.dtype}, expected {right.dtype}, the dtype of the inputs."
+            inputs = any(part.dtype == right.dtype for part in tensors(trial) if part.is_floating_point())
+            return f"{name} is {left.dtype}, expected {right.dtype}{', the dtype of the inputs' * inputs}."
     return None
 
 
@@ -119,9 +138,16 @@ def _value_problem(name, got, want):
             where = tuple(off.nonzero()[0].tolist())
             at = f"[{', '.join(map(str, where))}]" if where else ""
             at = f"[{part}]{at}" if isinstance(want, (list, tuple)) else at
-            return (f"{name.split(' ')[0].rstrip(',')}{at} is {left[where].item():.4g}, expected "
-                    f"{right[where].item():.4g}; {int(off.sum())} of {off.numel()} values differ.")
+            is_, expected = _unlike(left[where].item(), right[where].item())
+            return (f"{re.split(r' [(]|[,:]', name)[0]}{at} is {is_}, expected {expected}; "
+                    f"{int(off.sum())} of {off.numel()} values differ.")
     return f"{name} is {got!r}, expected {want!r}."
+
+
+def _unlike(got, want):
+    """Both numbers, with as many digits as it takes to see that they differ."""
+    return next((pair for pair in ((f"{got:.{digits}g}", f"{want:.{digits}g}") for digits in (4, 7))
+                 if pair[0] != pair[1]), (repr(got), repr(want)))
 
 
 def _pairs(got, want):
@@ -134,7 +160,8 @@ def _pairs(got, want):
 
 
 def _changed_argument(trial, after):
-    changed = [name for name in trial if not same(trial[name], after[name])]
+    changed = ["an argument of forward" if name == "calls" else name
+               for name in trial if not same(trial[name], after[name])]
     return f"the result is right, but {', '.join(changed)} was changed in place: the caller still needs it."
 
 
@@ -156,7 +183,7 @@ def _gradient_problem(got, want, trial):
 
 def _kind(value):
     if isinstance(value, Opaque):
-        return f"a {value.description}"
+        return repr(value)
     return "a tensor" if isinstance(value, torch.Tensor) else f"a {type(value).__name__}"
 
 

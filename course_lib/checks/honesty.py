@@ -20,7 +20,7 @@ def borrowed(source, item):
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
     free = {_plain(name) for name in item.free}
-    found = [_course(node) or _library(node, free) for node in ast.walk(tree)]
+    found = [_course(node, item.handed) or _library(node, free) for node in ast.walk(tree)]
     found += [_free(node, free) for statement in reached for node in ast.walk(statement)]
     name = next(filter(None, found), None)
     return name and f"{name} holds the answer itself and earns nothing here: write the steps out."
@@ -63,8 +63,10 @@ def _modules(node):
     return []
 
 
-def _course(node):
-    """The module of course_lib that a node imports, other than tools and `check`, or None."""
+def _course(node, handed):
+    """The module of course_lib that a node imports, other than tools, `check` and what is handed over."""
+    if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} <= {*handed}:
+        return None
     return next((name for name in _modules(node) if name.split(".")[0] == COURSE and name not in TOOLS), None)
 
 

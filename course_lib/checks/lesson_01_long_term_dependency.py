@@ -256,27 +256,27 @@ def _lstm(x_t, h_prev, c_prev, W, U, b, order=(0, 1, 2, 3), candidate=torch.tanh
     return torch.sigmoid(o) * squash(c_t), c_t
 
 
-@lstm_step.mistake("the gates are read in the order i, f, o, g; here the last axis holds i, f, g, o.")
+@lstm_step.mistake("the gates are read in the order i, f, o, g, or exchanged in the formulas; the last axis holds i, f, g, o.")
 def order_ifog(*inputs):
     return _lstm(*inputs, order=(0, 1, 3, 2))
 
 
-@lstm_step.mistake("the gates are read in the order f, i, g, o; here the last axis holds i, f, g, o.")
+@lstm_step.mistake("the gates are read in the order f, i, g, o, or i and f are exchanged: c_t = f * c_prev + i * g; the last axis holds i, f, g, o.")
 def order_figo(*inputs):
     return _lstm(*inputs, order=(1, 0, 2, 3))
 
 
-@lstm_step.mistake("the gates are read in the order f, i, o, g; here the last axis holds i, f, g, o.")
+@lstm_step.mistake("the gates are read in the order f, i, o, g, or exchanged in the formulas; the last axis holds i, f, g, o.")
 def order_fiog(*inputs):
     return _lstm(*inputs, order=(1, 0, 3, 2))
 
 
-@lstm_step.mistake("the gates are read in the order i, g, f, o; here the last axis holds i, f, g, o.")
+@lstm_step.mistake("the gates are read in the order i, g, f, o, or exchanged in the formulas; the last axis holds i, f, g, o.")
 def order_igfo(*inputs):
     return _lstm(*inputs, order=(0, 2, 1, 3))
 
 
-@lstm_step.mistake("the gates are read in the order i, o, f, g; here the last axis holds i, f, g, o.")
+@lstm_step.mistake("the gates are read in the order i, o, f, g, or exchanged in the formulas; the last axis holds i, f, g, o.")
 def order_iofg(*inputs):
     return _lstm(*inputs, order=(0, 2, 3, 1))
 
@@ -386,7 +386,7 @@ def both_biases_inside_reset(x_t, h_prev, W, U, b_W, b_U):
     return (1 - z) * n + z * h_prev
 
 
-@gru_step.mistake("the parts are read in the order z, r, n; here the last axis holds r, z, n.")
+@gru_step.mistake("the parts are read in the order z, r, n, or r and z are exchanged in the formulas; the last axis holds r, z, n.")
 def order_zrn(*inputs):
     return _gru(*inputs, order=(1, 0, 2))
 
@@ -425,7 +425,8 @@ def _clip_inputs(generator):
         norm = torch.stack([grad.norm() for grad in grads]).norm()
         return {"grads": [grad * length / norm for grad in grads], "max_norm": max_norm}
     return [draw([(2, 3), (4,)], length=5.0, max_norm=1.5), draw([(3,), (2, 2), (5,)], length=0.7, max_norm=2.0),
-            draw([(4, 2)], length=3.0, max_norm=0.5, dtype=torch.float64), draw([(2,), (3, 2)], 1.2, 0.8)]
+            draw([(4, 2)], length=3.0, max_norm=0.5, dtype=torch.float64), draw([(2,), (3, 2)], 1.2, 0.8),
+            draw([(3, 2)], 1.6, 2.0), draw([(4,), (2,)], 0.9, 0.5)]
 
 
 clip_gradient = Item("clip_gradient", 1, _clip_inputs, right_clip, ("grads, a list of tensors",), IN_CLIPPING,

@@ -215,7 +215,7 @@ def _gate_inputs(generator):
     return [draw(2, 4, 6), draw(1, 4, dtype=torch.float64), draw(4, 4), draw(6), draw(4, 2, 2, 8)]
 
 
-gated_linear_unit = Item("gated_linear_unit", 1, _gate_inputs, convolution.gated_linear_unit, ("the result (..., d)",),
+gated_linear_unit = Item("gated_linear_unit", 1, _gate_inputs, convolution.gated_linear_unit, ("result (..., d)",),
                          IN_GATE, free=("glu",))
 
 
@@ -305,7 +305,8 @@ def cuts_the_batch(X):
 def _path_inputs(generator):
     given = [(10, "recurrent"), (10, "convolution"), (10, "dilated"), (10, "attention"), (28, "dilated"), (20, "dilated"),
              (12, "convolution", 4), (13, "convolution", 4), (10, "convolution", 4), (2, "convolution"), (2, "dilated"), (17, "dilated", 2),
-             (16, "dilated", 2), (125, "dilated", 5), (100, "recurrent", 5), (50, "attention", 4)]
+             (16, "dilated", 2), (125, "dilated", 5), (243, "dilated", 3), (512, "dilated", 8), (49, "dilated", 7), (513, "dilated", 2),
+             (11, "convolution", 4), (2, "convolution", 5), (6, "convolution", 5), (100, "recurrent", 5), (50, "attention", 4)]
     return [dict(zip(("n", "layer", "kernel_size"), trial, strict=False)) for trial in given]
 
 
@@ -358,7 +359,7 @@ def ceiling_of_a_rounded_logarithm(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=lambda n, k: math.ceil(math.log(n, k)))
 
 
-@path_length.mistake("n stands where n - 1 belongs: from position 0 to n - 1 it is n - 1 words, not n.")
+@path_length.mistake("'recurrent' and 'convolution' count one too many: from position 0 to n - 1 it is n - 1 words, and (n - 1) / (k - 1) is rounded UP, which is no // and + 1.")
 def n_for_n_minus_1(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, recurrent=lambda n, k: n, convolution=lambda n, k: math.ceil(n / (k - 1)))
 
@@ -368,7 +369,7 @@ def n_for_recurrent(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, recurrent=lambda n, k: n)
 
 
-@path_length.mistake("'convolution': n stands where n - 1 belongs; position n - 1 is n - 1 words from position 0.")
+@path_length.mistake("'convolution': this is n / (k - 1) rounded up, or (n - 1) // (k - 1) + 1, one too many where it divides exactly; it is (n - 1) / (k - 1), rounded up.")
 def n_for_convolution(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / (k - 1)))
 
@@ -378,7 +379,7 @@ def divides_by_k(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil((n - 1) / k))
 
 
-@path_length.mistake("'convolution': n / k is the order of growth that the papers give; the exact number is "
+@path_length.mistake("'convolution': n / k, or (n - 1) // k + 1, is the order of growth that the papers give; the exact number is "
                      "(n - 1) / (k - 1), rounded up.")
 def n_over_k(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / k))

@@ -536,7 +536,7 @@ def no_clipping_and_no_penalty(candidates, references, max_n=4):
     return _score(candidates, references, max_n, count=count, brevity=lambda c, r: 1.0)
 
 
-@bleu.mistake("the brevity penalty is missing: candidates shorter than the references cost exp(1 - wanted / written).")
+@bleu.mistake("the brevity penalty is missing or always 1: candidates shorter than the references cost exp(1 - wanted / written), both numbers of TOKENS.")
 def no_brevity_penalty(candidates, references, max_n=4):
     return _score(candidates, references, max_n, brevity=lambda c, r: 1.0)
 

@@ -186,14 +186,14 @@ def across_the_batch(s, H, W):
 # ---------------------------------------------------------------- attend
 
 def _attend_inputs(generator):
-    def draw(B, m, d_h, masked=True, dtype=torch.float32):
-        trial = {"e": normal(generator, B, m, dtype=dtype), "H": normal(generator, B, m, d_h, dtype=dtype)}
+    def draw(B, m, d_h, masked=True, dtype=torch.float32, shift=0.0):
+        trial = {"e": normal(generator, B, m, dtype=dtype) + shift, "H": normal(generator, B, m, d_h, dtype=dtype)}
         if masked:
             lengths = 1 + torch.randperm(m - 1, generator=generator)[:B]       # 1 to m - 1, all different
             trial["mask"] = torch.arange(m) < lengths[:, None]
         return trial
     return [draw(2, 5, 3), draw(3, 4, 2, masked=False), draw(1, 4, 3, dtype=torch.float64), draw(3, 4, 4),
-            draw(3, 3, 3, masked=False)]
+            draw(3, 3, 3, masked=False), draw(4, 6, 2, shift=-40.0)]    # -20 is no -inf
 
 
 def _sums_to_one(trial, output):
@@ -331,12 +331,12 @@ def tanh_missing(context, s, W_c):
     return torch.cat([context, s], dim=-1) @ W_c
 
 
-@attentional_state.mistake("context and s are added; put them end to end, torch.cat([context, s], dim=-1), which needs no equal widths.")
+@attentional_state.mistake("context and s are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which needs no equal widths.")
 def sum_instead_of_concatenation(context, s, W_c):
     return torch.tanh((context + s) @ W_c)
 
 
-@attentional_state.mistake("s and the context are added; put them end to end, torch.cat([context, s], dim=-1), which needs no equal widths.")
+@attentional_state.mistake("s and the context are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which needs no equal widths.")
 def sum_the_other_way(context, s, W_c):
     return torch.tanh((s + context) @ W_c)
 
@@ -440,7 +440,7 @@ def sure_counted_twice(predicted, sure, possible):
     return 1 - 2 * in_s / (a + s)
 
 
-@alignment_error_rate.mistake("the sure links are not counted as possible: a sure hit counts in |A and S| and again in |A and P|.")
+@alignment_error_rate.mistake("each right link counts once; the numerator is |A and S| + |A and P|, so a sure hit counts twice: sure links are possible ones, too.")
 def sure_not_possible(predicted, sure, possible):
     _, in_p, a, s, _ = _counts(predicted, sure, possible)
     return 1 - in_p / (a + s)

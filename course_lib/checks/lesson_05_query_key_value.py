@@ -45,7 +45,7 @@ def overflows(x, dim=-1):
     return _ratio(x, dim)
 
 
-@softmax.mistake("the mean is taken off; a value far above the mean still overflows. Take the MAXIMUM off.")
+@softmax.mistake("something else than the maximum is taken off, the mean perhaps; a value far above it still overflows. Take the MAXIMUM off.")
 def subtracts_the_mean(x, dim=-1):
     return _ratio(x - x.mean(dim=dim, keepdim=True), dim)
 
@@ -88,7 +88,7 @@ def no_exp(x, dim=-1):
     return _ratio(x, dim, of=lambda x: x)
 
 
-@softmax.mistake("it is divided by the largest exp, so the largest share is 1; divide by the SUM.")
+@softmax.mistake("the largest share is 1: exp(x - maximum) is still to be divided by its SUM.")
 def divides_by_the_largest(x, dim=-1):
     return torch.exp(x - x.amax(dim=dim, keepdim=True))
 
@@ -134,7 +134,7 @@ def _jacobian_inputs(generator):
 
 
 softmax_jacobian = Item("softmax_jacobian", 2, _jacobian_inputs, models.softmax_jacobian, ("jacobian (..., n, n)",),
-                        IN_SOFTMAX, properties=(
+                        IN_SOFTMAX, gradients=False, properties=(
     (lambda trial, J: torch.allclose(J, J.transpose(-2, -1), atol=1e-5), "the Jacobian of softmax is symmetric."),
     (lambda trial, J: bool((J.diagonal(dim1=-2, dim2=-1) >= 0).all()),
      "the diagonal is p_i (1 - p_i), never negative: raising x_i raises p_i.")))
@@ -227,7 +227,7 @@ def _mask(generator, *shape):
 attention = Item("attention", 3, _attention_inputs, models.attention, ("output (..., n, d_v)", "weights (..., n, m)"),
                  IN_CODE, uses=("softmax",), free=SDPA, properties=(
     (lambda trial, found: torch.allclose(found[1].sum(dim=-1), torch.ones((), dtype=found[1].dtype), atol=1e-4),
-     "each row of weights must sum to 1: the softmax runs over the keys, the last axis."),
+     "each row of weights must add up to 1, over the keys, its last axis."),
     (lambda trial, found: trial.get("mask") is None
      or bool((found[1].masked_fill(trial["mask"], 0) == 0).all()),
      "a key that the mask forbids (False) must get a weight of exactly 0.")))
@@ -277,7 +277,7 @@ def times_the_root(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, 1 / math.sqrt(Q.size(-1)))
 
 
-@attention.mistake("the scores are divided by sqrt(d_k) twice, which is d_k: perhaps both Q and K are scaled by it.")
+@attention.mistake("the scores are divided by sqrt(d_k) three times: Q, K and the scores are scaled by it; once is enough.")
 def scaled_in_q_and_k_and_scores(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, Q.size(-1) * math.sqrt(Q.size(-1)))
 

@@ -181,7 +181,7 @@ def _lengths(*lengths, m):
 self_attention = Item("self_attention", 2, _self_inputs, models.self_attention,
                       ("output (B, n, d_v)", "weights (B, n, n)"), IN_CODE, free=SDPA, properties=(
     (lambda trial, found: torch.allclose(found[1].sum(dim=-1), torch.ones((), dtype=found[1].dtype), atol=1e-4),
-     "each row of weights must sum to 1: the softmax runs over the keys, the last axis."),
+     "each row of weights must add up to 1, over the keys, its last axis."),
     (lambda trial, found: trial.get("mask") is None
      or bool((found[1].masked_fill(trial["mask"], 0) == 0).all()),
      "a word that the mask forbids (False) must get a weight of exactly 0.")))
@@ -257,6 +257,13 @@ def self_without_scale(X, W_Q, W_K, W_V, mask=None):
 @self_attention.mistake("the scores are divided by d_k; divide by its ROOT.")
 def scale_not_the_root(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, W_K.size(-1))
+
+
+@self_attention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")
+def self_scaled_after_softmax(X, W_Q, W_K, W_V, mask=None):
+    Q, K, V = _projected(X, W_Q, W_K, W_V)
+    weights = attention_by(Q, K, V, mask, 1.0)[1] / math.sqrt(Q.size(-1))
+    return weights @ V, weights
 
 
 @self_attention.mistake("a matrix is transposed: words are rows, so Q = X W_Q, with (B, n, d_model) @ (d_model, d_k).")
@@ -365,8 +372,8 @@ def _jacobian(f, X, of=lambda Y: Y):
     return torch.autograd.functional.jacobian(lambda X: of(f(X)), X.detach())
 
 
-@leakage.mistake("the numbers of f(X)[i] are summed before differentiating, so that slopes of both signs cancel; differentiate "
-                 "each of them, then take the norm over all.")
+@leakage.mistake("the gradients of the numbers of f(X)[i] are added up, by summing first or because X.grad collects them, so slopes "
+                 "of both signs cancel; keep each apart, then take the norm over all.")
 def features_summed(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i].sum()).norm(dim=-1)
 
@@ -440,8 +447,8 @@ def grad_left_on_x(f, X, i):
     return norms
 
 
-@leakage.mistake("the features are summed before differentiating, and X requires gradients afterwards: differentiate each number of "
-                 "f(X)[i], on a detached copy of X.")
+@leakage.mistake("the gradients of the features are added up, by summing first or in X.grad, and X requires gradients afterwards: "
+                 "differentiate each number of f(X)[i] apart, on a detached copy of X.")
 def summed_and_grad_left(f, X, i):
     X.requires_grad_()
     gradient, = torch.autograd.grad(f(X)[i].sum(), X)

@@ -190,7 +190,7 @@ MultiHeadAttention = Item(
     ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
      "takes_gradients, a list of names"), IN_OPERATION, uses=("attention", "split_heads", "merge_heads"), free=FREE,
     probe="build", properties=(
-        (_rows_sum_to_one, "each row of weights must sum to 1: the softmax runs over the keys, the last axis."),
+        (_rows_sum_to_one, "each row of weights must add up to 1, over the keys, its last axis."),
         (_mask_is_kept, "a key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
 
 
@@ -243,6 +243,13 @@ class scale_no_root(_Heads):
 class scale_by_h(_Heads):
     def scale(self, Q):
         return math.sqrt(self.h)
+
+
+@MultiHeadAttention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")
+class module_scaled_after_softmax(_Heads):
+    def attend(self, Q, K, V, mask):
+        weights = attention_by(Q, K, V, _for_heads(mask), 1.0)[1] / self.scale(Q)
+        return weights @ V, weights
 
 
 @MultiHeadAttention.mistake("W_O is left out of forward: the merged heads pass through it at the end.")
@@ -351,8 +358,8 @@ class module_mask_after_softmax(_Heads):
         return weights @ V, weights
 
 
-@MultiHeadAttention.mistake("the heads are summed before W_O: they are laid side by side, (B, n, d_model); W_O needs all of "
-                            "them.")
+@MultiHeadAttention.mistake("what reaches W_O is only d_k wide: the heads are summed or averaged, or one alone is kept; lay all of them "
+                            "side by side, (B, n, d_model).")
 class heads_summed_before_w_o(_Heads):
     @staticmethod
     def merge(output):

@@ -175,7 +175,7 @@ def sign_of_k_lost(k, d_model):
     return _blocks(abs(k) * _frequencies(d_model))
 
 
-@shift_matrix.mistake("k is divided by the frequency; the angle is k times the frequency, k / 10000^(2i / d_model).")
+@shift_matrix.mistake("the angle is k times 10000^(2i / d_model), or k divided by the frequency; it is k / 10000^(2i / d_model).")
 def divided_by_the_frequency(k, d_model):
     return _blocks(k / _frequencies(d_model))
 

@@ -118,7 +118,7 @@ def _encoder_inputs(generator):
 OUTPUTS = ("output (B, n, d_model)", "output_with_causal_mask (B, n, d_model)", "output_with_padding_mask (B, n, d_model)",
            "nothing")
 EncoderBlock = Item("EncoderBlock", 3, _encoder_inputs, transformer.EncoderBlock, OUTPUTS, IN_CODE,
-                    uses=("FeedForward",), free=FREE, probe="build")
+                    uses=("FeedForward",), handed=("MultiHeadAttention", "causal_mask"), free=FREE, probe="build")
 
 
 def _encoder(name, sentence):
@@ -192,6 +192,11 @@ def _encoders():
     @_encoder("feed_forward_of_the_input", "the feed-forward reads the block's input; it reads what norm_1 gave.")
     def _(self, x, mask, attend):
         return self.norm_2(self.norm_1(x + attend(x)) + self.feed_forward(x))
+
+    @_encoder("encoder_mask_inverted", "the mask is inverted: True means MAY attend, and the attention takes it as it is.")
+    def _(self, x, mask, attend):
+        x = self.norm_1(x + self.attention(x, x, x, None if mask is None else ~mask)[0])
+        return self.norm_2(x + self.feed_forward(x))
 
     @_encoder("feed_forward_first", "the feed-forward comes first; the order is attention, then feed-forward.")
     def _(self, x, mask, attend):
@@ -272,7 +277,7 @@ def _decoder_inputs(generator):
 DecoderBlock = Item("DecoderBlock", 3, _decoder_inputs, transformer.DecoderBlock,
                     ("output (B, n, d_model)", "output_with_self_mask (B, n, d_model)",
                      "output_with_both_masks (B, n, d_model)", "nothing"),
-                    IN_DECODER, uses=("FeedForward",), free=FREE, probe="build")
+                    IN_DECODER, uses=("FeedForward",), handed=("MultiHeadAttention", "causal_mask"), free=FREE, probe="build")
 
 
 def _decoder(name, sentence):

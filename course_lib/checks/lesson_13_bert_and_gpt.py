@@ -23,17 +23,21 @@ def _mask_inputs(generator):
         return {"ids": ids, "mask_id": mask_id, "vocab_size": vocab_size, "special_ids": special_ids,
                 "generator": int(torch.randint(10 ** 6, (), generator=generator)), "p": p}
     return [draw(12, 80, 900, 3, [0, 1, 2, 3], 0.15), draw(1, 600, 700, 699, [698, 699], 0.3),
-            draw(30, 30, 2000, 1, [0, 1], 0.15), draw(3, 250, 1000, 5, [7, 5, 0], 0.2)]
+            draw(30, 30, 2000, 1, [0, 1], 0.15), draw(3, 250, 1000, 5, [7, 5, 0], 0.2),
+            draw(20, 60, 40, 3, [0, 1, 2, 3], 0.15)]        # so few tokens that one past the end is met
 
 
-RETURNS = ("what is returned", "the share of the ordinary tokens that is chosen (label not -100)",
-           "the share of [MASK] among the chosen", "the share of other tokens among the chosen",
-           "the share that stays as it was among the chosen", "'a special token is chosen'",
-           "'each label is the token that was there'", "the only label besides tokens and -100", "'what is not chosen stays as it was'",
-           "'all new tokens are in the vocabulary'", "the share of new tokens from its upper half",
-           "'ids is unchanged afterwards'", "'the same generator gives the same again'",
+RETURNS = ("what is returned", "the only label besides tokens and -100", "'a special token is chosen'",
+           "'each label is the token that was there'", "'what is not chosen stays as it was'",
+           "'all new tokens are in the vocabulary'", "'ids is unchanged afterwards'",
+           "'the same generator gives the same again'",
            "'the next call draws anew'", "'every sentence of a batch is masked in the same places'",
-           "'all chosen tokens of a call have the same fate'")
+           "'all chosen tokens of a call have the same fate'", "'all chosen tokens of a column have the same fate'",
+           "'all new tokens of a row are the same'", "'all new tokens of a column are the same'",
+           "'new tokens come from the whole vocabulary, not from ids alone'",
+           "the share of the ordinary tokens that is chosen (label not -100)",
+           "the share of [MASK] among the chosen", "the share of other tokens among the chosen",
+           "the share that stays as it was among the chosen", "the share of new tokens from the upper half of the vocabulary")
 
 
 def _findings(trial, calls):
@@ -51,17 +55,26 @@ def _findings(trial, calls):
     kept, masked = chosen & (inputs == ids), chosen & (inputs == trial["mask_id"])
     other = chosen & ~kept & ~masked
     fates = torch.stack([fate.flatten(1).any(dim=1) for fate in (kept, masked, other)])    # (3, 25): which occur
-    anew = not bool((inputs == inputs[0]).all())
+    anew = not bool((inputs == inputs[0]).all() and (labels == labels[0]).all())
     alike = len(ids) > 1 and bool((chosen[:, :1] == chosen).all())
     strange = labels[chosen & (labels != ids)].unique().tolist()
-    facts = [bool((chosen & special).any()), bool((labels == ids)[chosen].all()),
-             "none" if not strange else strange[0] if len(strange) == 1 else "several", bool((inputs == ids)[~chosen].all()),
-             bool(((inputs >= 0) & (inputs < trial["vocab_size"])).all()),
-             _step(inputs[other] >= trial["vocab_size"] / 2, 0.25), all(torch.equal(ids, after["ids"]) for _, after in calls),
+    facts = ["none" if not strange else strange[0] if len(strange) == 1 else "several", bool((chosen & special).any()),
+             bool((labels == ids)[chosen].all()), bool((inputs == ids)[~chosen].all()),
+             bool(((inputs >= 0) & (inputs < trial["vocab_size"])).all()), all(torch.equal(ids, after["ids"]) for _, after in calls),
              again, anew, alike, bool((fates.sum(dim=0) == 1).all() and fates.any(dim=1).sum() > 1)]
-    shares = [_step(chosen[:, ~special], 0.05), *(_step(fate[chosen], 0.1) for fate in (masked, other, kept))]
     one_by_one = anew and not alike and not facts[-1]
-    return [_described(calls[0][0]), *(shares if one_by_one else [None] * 4), *facts]
+    lines = [_shared(masked + 2 * other, chosen, 1), _shared(inputs, other, 2), _shared(inputs, other, 1),
+             bool((~torch.isin(inputs[other], ids)).any()) or not bool(other.any())]
+    shares = [_step(chosen[:, ~special], 0.05), *(_step(fate[chosen], 0.1) for fate in (masked, other, kept)),
+              _step(inputs[other] >= trial["vocab_size"] / 2, 0.25)]
+    return [_described(calls[0][0]), *facts, *([*lines, *shares] if one_by_one else [None] * 9)]
+
+
+def _shared(values, where, axis):
+    """Whether there is one value only wherever several of `where` stand in a line along the axis."""
+    most, least = (values.masked_fill(~where, other) for other in (-1, 10 ** 9))
+    several = where.sum(dim=axis) > 1
+    return bool(several.any() and (most.amax(dim=axis) == least.amin(dim=axis))[several].all())
 
 
 def _two_like(ids, output):
@@ -71,7 +84,8 @@ def _two_like(ids, output):
 
 def _described(output):
     if not isinstance(output, (list, tuple)):
-        return "one tensor" if isinstance(output, torch.Tensor) else "None" if output is None else "no tensors"
+        return ("one tensor" if isinstance(output, torch.Tensor) else
+                "nothing (is the return missing?)" if output is None else "no tensors")
     return ", ".join(f"{str(part.dtype).removeprefix('torch.')} {tuple(part.shape)}" if isinstance(part, torch.Tensor)
                      else type(part).__name__ for part in output[:4])
 
@@ -114,7 +128,7 @@ def always_mask(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=1.0)
 
 
-@mask_tokens.mistake("ids is written over: the caller still needs it, and with inputs = ids both are one tensor. Work on a "
+@mask_tokens.mistake("ids is written over: the caller still needs it, and with inputs = ids or labels = ids both are one tensor. Work on a "
                      "copy, ids.clone().")
 def changes_ids(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
@@ -229,6 +243,47 @@ def one_fate_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=float(fate < 0.8), other=float(fate >= 0.9))
 
 
+@mask_tokens.mistake("the 80, 10 and 10 % are drawn once for a row of places and serve every sentence: draw for each token, "
+                     "torch.rand(ids.shape).")
+def one_fate_for_a_place(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    chosen = (torch.rand(ids.shape, generator=generator) < p) & ~torch.isin(ids, torch.tensor(special_ids))
+    fate = torch.rand(ids.shape[1], generator=generator).expand_as(ids)
+    anything = torch.randint(vocab_size, ids.shape, generator=generator)
+    inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)
+    return torch.where(chosen & (fate >= 0.9), anything, inputs), ids.masked_fill(~chosen, -100)
+
+
+def _drawn_for(shape):
+    """mask_tokens with as many new tokens as the shape has."""
+    def answer(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+        inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+        anything = torch.randint(vocab_size, shape(ids), generator=generator).expand_as(ids)
+        exchanged = (labels != -100) & (inputs != ids) & (inputs != mask_id)
+        return torch.where(exchanged, anything, inputs), labels
+    return answer
+
+
+for _name, _sentence, _shape in [
+    ("one_new_token_for_a_place", "the new tokens are drawn once for a row of places and serve every sentence: draw one for each token, "
+     "ids.shape.", lambda ids: (1, ids.size(1))),
+    ("one_new_token_for_a_sentence", "each sentence has a single new token in all the places that are exchanged: draw one for each token, "
+     "ids.shape.", lambda ids: (ids.size(0), 1)),
+    ("one_new_token_for_a_call", "one new token serves all the places that are exchanged: draw one for each token, ids.shape.",
+     lambda ids: (1, 1)),
+]:
+    _answer = _drawn_for(_shape)
+    _answer.__name__ = _name
+    mask_tokens.mistake(_sentence)(_answer)
+
+
+@mask_tokens.mistake("the new tokens are taken from the batch; ANY token of the vocabulary may come: torch.randint(vocab_size, ids.shape).")
+def new_tokens_from_the_batch(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
+    anything = ids.flatten()[torch.randperm(ids.numel(), generator=generator)].view(ids.shape)
+    exchanged = (labels != -100) & (inputs != ids) & (inputs != mask_id)
+    return torch.where(exchanged, anything, inputs), labels
+
+
 # ---------------------------------------------------------------- causal_lm_loss
 
 def _loss_inputs(generator):
@@ -265,7 +320,7 @@ def shifted_back(logits, ids):
     return _surprise(logits[:, 1:], ids[:, :-1]).mean()
 
 
-@causal_lm_loss.mistake("the ids are rolled: the last place is asked for the FIRST token. It has no next token; leave it out.")
+@causal_lm_loss.mistake("ids or logits are rolled: the last place is asked for the FIRST token. It has no next token; leave it out.")
 def rolled(logits, ids):
     return _surprise(logits, ids.roll(-1, 1)).mean()
 
@@ -439,7 +494,7 @@ def not_to_itself(Q_t, K_t, V_t, cache=None):
     return output, _grown(cache, K_t, V_t)
 
 
-@attend_with_cache.mistake("the scale is missing: divide the scores by sqrt(d_k).")
+@attend_with_cache.mistake("the scale is missing, or it is 1 (Q_t has ONE row): divide the scores by sqrt(d_k), d_k = Q_t.size(-1).")
 def cached_without_scale(Q_t, K_t, V_t, cache=None):
     grown = _grown(cache, K_t, V_t)
     return _with(Q_t, *grown, scale=1.0), grown
@@ -624,6 +679,14 @@ def nothing_cut(logits, p):
 @nucleus.mistake("only the likeliest token is left: that is greedy decoding.")
 def only_the_likeliest(logits, p):
     return _cut(logits, p, lambda q, before: _first(before < 0))
+
+
+@nucleus.mistake("the sorted shares go back by gather(-1, order), which shuffles them once more; scatter(-1, order, shares) puts each at its "
+                 "token.")
+def put_back_by_gather(logits, p):
+    probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
+    kept = probabilities * (probabilities.cumsum(dim=-1) - probabilities < p)
+    return (kept / kept.sum(dim=-1, keepdim=True)).gather(-1, order)
 
 
 @nucleus.mistake("these are logits with -inf where they are cut; take the softmax of them.")

@@ -6,6 +6,7 @@ decides nothing: it only calls, and encodes what came back as JSON (`encode`, `d
 
 import base64
 import traceback
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -20,6 +21,9 @@ class Opaque:
     def __init__(self, description):
         self.description = description
 
+    def __repr__(self):
+        return f"a {self.description}"
+
 
 def encode(value):
     """A value as JSON-ready plain data; whatever is no number or container becomes a description."""
@@ -27,6 +31,8 @@ def encode(value):
         return value
     if isinstance(value, torch.Tensor):
         return _encode_tensor(value)
+    if isinstance(value, np.generic):
+        return encode(value.item())
     if isinstance(value, np.ndarray):
         return {"object": "numpy array"}
     if type(value) in (list, tuple, set):
@@ -76,6 +82,9 @@ def call(answer, inputs):
     return answer(*inputs.values())
 
 
+ENDLESS = "endless"
+
+
 class _Endless(Exception):
     """A decoder that goes on for ever is stopped with this."""
 
@@ -116,7 +125,7 @@ def _decoded(answer, others, most, model):
     try:
         return answer(step, 0, *others)
     except _Endless:
-        return "endless"
+        return ENDLESS
 
 
 @torch.enable_grad()
@@ -158,8 +167,8 @@ def _named_values(module, state, reads):
     values = dict(module.state_dict(keep_vars=True))
     missing = [name for name in dict.fromkeys([*state, *reads]) if name not in values]
     if missing:
-        raise AttributeError(f"no parameter or buffer is named {', '.join(missing)}; "
-                             f"there are: {', '.join(values) or 'none'}")
+        raise AttributeError(f"no parameter or buffer is named {_some(missing)}; "
+                             f"there are: {_some([*values])}{_hidden_in_lists(module)}")
     for name, value in state.items():
         if values[name].shape != value.shape:
             raise ValueError(f"{name} has shape {tuple(values[name].shape)}, expected {tuple(value.shape)}")
@@ -167,6 +176,19 @@ def _named_values(module, state, reads):
     for name in dict.fromkeys([*state, *reads, *values]):
         names.setdefault(id(values[name]), name)
     return {name: state[name].detach().clone() if name in state else values[name] for name in names.values()}
+
+
+def _some(names, most=3):
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(names[:most]) or "none") + more
+
+
+def _hidden_in_lists(module):
+    """A hint, if the module keeps other modules in a plain list."""
+    lists = [name for name, value in vars(module).items() if isinstance(value, (list, tuple))
+             and any(isinstance(part, torch.nn.Module) for part in value)]
+    return f" (self.{lists[0]} is a plain list, which hides its parts: nn.ModuleList)" if lists else ""
 
 
 def _on_graph(value):
@@ -185,7 +207,13 @@ def call_with_functions(answer, inputs):
     "gamma": (d,), "beta": (d,)} a layer norm with that gain and shift; {"function": "mix", "A": (n, n),
     "W": (d, d')} becomes X -> tanh(A X W), which mixes the rows of X.
     """
-    return answer(*map(_with_functions, inputs.values()))
+    built = {name: _with_functions(value) for name, value in inputs.items()}
+    lists = {name: list(value) for name, value in built.items() if isinstance(value, list)}
+    output = answer(*built.values())
+    for name, first in lists.items():                       # what the answer has done to the caller's list
+        numbers = dict(zip(map(id, first), inputs[name], strict=True))
+        inputs[name] = [numbers.get(id(part), part) for part in built[name]]
+    return output
 
 
 def _with_functions(value):
@@ -283,8 +311,8 @@ def _gradients(answer, inputs, probe):
 
 def explain(problem):
     """An exception as plain data: its type, its message, and the learner's line that raised it."""
-    line = ""
+    line, course = "", str(Path(__file__).parents[1])
     for frame in traceback.extract_tb(problem.__traceback__):
-        if "site-packages" not in frame.filename and frame.filename != __file__:
+        if "site-packages" not in frame.filename and not frame.filename.startswith(course):
             line = frame.line or line
     return {"type": type(problem).__name__, "message": str(problem)[:500], "line": (line or "")[:200]}

@@ -109,6 +109,11 @@ def by_logarithms(step, d_model, warmup_steps):
     return math.exp(-0.5 * math.log(d_model) + min(falling, rising))
 
 
+@right("warmup_rate")
+def numpys_own_float(step, d_model, warmup_steps):
+    return np.float64(training.warmup_rate(step, d_model, warmup_steps))
+
+
 def rates(change):
     wrong("warmup_rate")(lambda t, d, w: change(t, d, w, training.warmup_rate))
 
@@ -122,7 +127,7 @@ rates(lambda t, d, w, right: None)
 rates(lambda t, d, w, right: [right(t, d, w)])
 rates(lambda t, d, w, right: d ** -0.5 * min(t ** -0.5, t ** 2 * w ** -2.5))
 rates(lambda t, d, w, right: d ** -0.5 * min(w ** -0.5, t * w ** -1.5, math.exp(-t / w)))
-rates(lambda t, d, w, right: np.float64(right(t, d, w)))
+rates(lambda t, d, w, right: np.array(right(t, d, w)))
 
 
 # ---------------------------------------------------------------- beam_search

@@ -1,0 +1,208 @@
+"""What is said of an answer that no named mistake explains: a fact that holds, and no guessed cause."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from course_lib import checks
+from course_lib.checks.judge import examine
+from course_lib.checks.observe import build_with
+from course_lib.decoding import beam_search
+from course_lib.models import convolution, lm, residual
+from course_lib.models.attention import MultiHeadAttention, attention, self_attention
+from course_lib.models.positional import positional_encoding
+from course_lib.models.transformer import EncoderBlock, FeedForward, Transformer, parameter_count
+
+
+def say(name, answer):
+    return examine(checks.find(name)[1], answer)
+
+
+def test_torchs_not_implemented_is_an_error_and_no_empty_cell():
+    verdict = say("attend", lambda e, H, mask=None: torch.softmax(e > 0, -1))
+    assert verdict.status == "error" and "not implemented for 'Bool'" in verdict.message
+
+    def empty(e, H, mask=None):
+        raise NotImplementedError("your answer comes here")
+    assert say("attend", empty).status == "missing"
+
+
+@pytest.mark.parametrize("name, answer", [
+    ("parameter_count", lambda *sizes: float(parameter_count(*sizes))),
+    ("path_length", lambda *given, **more: float(convolution.path_length(*given, **more))),
+    ("path_counts", lambda n: list(map(float, residual.path_counts(n))))])
+def test_a_float_is_no_whole_number(name, answer):
+    verdict = say(name, answer)
+    assert verdict.status == "wrong" and ".0" in verdict.message and "expected" in verdict.message
+
+
+def test_numpys_numbers_count_as_pythons():
+    assert say("path_counts", lambda n: list(np.array(residual.path_counts(n)))).passed
+
+
+def test_nothing_is_said_of_inputs_where_they_have_another_dtype():
+    doubled = say("positional_encoding", lambda n, d_model: positional_encoding(n, d_model).double())
+    assert "expected torch.float32." in doubled.message
+    losing = say("attention", lambda Q, K, V, mask=None: [part.double() for part in attention(Q, K, V, mask)])
+    assert "expected torch.float32, the dtype of the inputs." in losing.message
+
+
+class NoWeights(MultiHeadAttention):
+    def forward(self, q, k, v, mask=None):
+        return super().forward(q, k, v, mask)[0], None
+
+
+class WeightsInAList(MultiHeadAttention):
+    def forward(self, q, k, v, mask=None):
+        output, weights = super().forward(q, k, v, mask)
+        return output, [*weights.unbind(1)]
+
+
+class Silent(FeedForward):
+    def forward(self, x):
+        super().forward(x)
+
+
+def test_a_part_of_another_kind_is_told_and_ends_no_check():
+    assert "is None: is a return missing?" in say("MultiHeadAttention", NoWeights).message
+    assert "is a list, expected a tensor" in say("MultiHeadAttention", WeightsInAList).message
+    assert "is None: is a return missing?" in say("FeedForward", Silent).message
+    arrays = say("clip_gradient", lambda grads, max_norm: [grad.numpy() for grad in grads])
+    assert "is a numpy array, expected a tensor" in arrays.message and "object at" not in arrays.message
+
+
+def test_a_decoder_that_never_ends_and_one_that_gives_more():
+    def endless(step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
+        while True:
+            step(bos_id, state)
+    assert "it never ends" in say("beam_search", endless).message
+    scored = say("beam_search", lambda *inputs: (beam_search(*inputs), 0.0))
+    assert "2 results are returned, expected one: words" in scored.message
+
+
+def test_what_is_done_to_a_list_of_functions_is_seen():
+    def emptied(x, blocks):
+        states = residual.residual_forward(x, blocks)
+        blocks.clear()
+        return states
+    assert "blocks was changed in place" in say("residual_forward", emptied).message
+
+
+def test_an_argument_of_forward_is_not_called_by_an_inner_name():
+    class InPlace(EncoderBlock):
+        def forward(self, x, mask=None):
+            result = super().forward(x, mask)
+            with torch.no_grad():
+                x.add_(1)
+            return result
+    assert "an argument of forward was changed in place" in say("EncoderBlock", InPlace).message
+
+
+def test_numbers_that_look_equal_get_more_digits():
+    class Close(EncoderBlock):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            self.norm_1.eps = self.norm_2.eps = 1e-4
+    said = say("EncoderBlock", Close).message.split(";")[0]
+    got, expected = said.split(" is ")[1].split(", expected ")
+    assert got != expected
+
+
+def test_the_line_that_is_shown_is_the_learners():
+    def with_a_wrong_mask(X, W_Q, W_K, W_V, mask=None):
+        return self_attention(X, W_Q, W_K, W_V, torch.ones(7, 7, dtype=torch.bool))
+    message = say("self_attention", with_a_wrong_mask).message
+    assert "in the line  return self_attention(X" in message
+
+
+def test_a_list_that_hides_its_modules_is_told():
+    class Hidden(Transformer):
+        def __init__(self, *sizes):
+            super().__init__(*sizes)
+            blocks = list(self.encoder)
+            del self.encoder
+            self.encoder = blocks
+    message = say("Transformer", Hidden).message
+    assert "self.encoder is a plain list" in message and "more;" in message
+
+
+def test_parts_with_other_names_are_told_in_short():
+    class Other(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return x * self.weight
+    with pytest.raises(AttributeError, match="no parameter or buffer is named gain; there are: weight$"):
+        build_with(Other, {"arguments": [], "state": {"gain": torch.ones(2)}, "calls": [], "reads": []})
+
+
+@pytest.mark.parametrize("penalty, name", [
+    (lambda n, alpha: (5 + n / 6) ** alpha, "only_the_length_by_6"),
+    (lambda n, alpha: (5 + n) / 6 ** alpha, "alpha_ignored"),
+    (lambda n, alpha: (5 + n) / 6 * alpha, "alpha_ignored"),
+    (lambda n, alpha: (1 + n) ** alpha, None), (lambda n, alpha: ((5 + n) / 6) ** (1 - alpha), None),
+    (lambda n, alpha: (6 + n) / 6, None), (lambda n, alpha: 5 + n / 6, None)])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_length_penalty_is_taken_for_no_other(penalty, name, seed):
+    def search(step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
+        live, ended = [(0.0, [bos_id], state)], []
+        for _ in range(max_len):
+            grown = []
+            for score, words, before in live:
+                logits, after = step(words[-1], before)
+                grown += [(score + value, [*words, token], after)
+                          for token, value in enumerate(logits.log_softmax(dim=-1).tolist())]
+            kept = sorted(grown, key=lambda one: one[0], reverse=True)[:beam]
+            ended += [one for one in kept if one[1][-1] == eos_id]
+            live = [one for one in kept if one[1][-1] != eos_id]
+            if not live:
+                break
+        found = max(ended, key=lambda one: one[0] / penalty(len(one[1]) - 1, alpha)) if ended else live[0]
+        return [word for word in found[1][1:] if word != eos_id]
+    verdict = examine(checks.find("beam_search")[1], search, seed)
+    assert not verdict.passed and verdict.mistake == name
+
+
+@pytest.mark.parametrize("clips", [lambda norm, most: norm ** 2 > most, lambda norm, most: norm > 1],
+                         ids=["the square is compared", "1 is the limit"])
+def test_clipping_that_compares_something_else_is_refused(clips):
+    def clip(grads, max_norm):
+        norm = math.sqrt(sum(float(grad.pow(2).sum()) for grad in grads))
+        return [grad * max_norm / norm if clips(norm, max_norm) else grad.clone() for grad in grads]
+    assert not say("clip_gradient", clip).passed
+
+
+@pytest.mark.parametrize("way", [
+    {"convolution": lambda n, k: n // (k - 1)}, {"convolution": lambda n, k: round(n / (k - 1))},
+    {"convolution": lambda n, k: int((n - 1) / (k - 1) + 0.5)},
+    {"dilated": lambda n, k: math.ceil(math.log10(n) / math.log10(k))},
+    {"dilated": lambda n, k: math.ceil(math.log2(n) / math.log2(k))},
+    {"dilated": lambda n, k: math.ceil(math.log(n, k) - 0.01)}])
+def test_a_path_that_is_right_by_luck_is_refused(way):
+    def path(n, layer, kernel_size=3):
+        return way[layer](n, kernel_size) if layer in way else convolution.path_length(n, layer, kernel_size)
+    assert not say("path_length", path).passed
+
+
+def test_minus_twenty_is_not_minus_infinity():
+    def attend(e, H, mask=None):
+        e = e if mask is None else e.masked_fill(~mask, -20.0)
+        weights = e.softmax(dim=-1)
+        return (weights[:, None] @ H)[:, 0], weights
+    assert not say("attend", attend).passed
+
+
+def test_a_generator_of_ones_own_is_named_and_a_wrong_label_told():
+    def own(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+        return lm.mask_tokens(ids, mask_id, vocab_size, special_ids, torch.Generator().manual_seed(0), p)
+    assert say("mask_tokens", own).mistake == "always_the_same"
+
+    def minus_one(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
+        inputs, labels = lm.mask_tokens(ids, mask_id, vocab_size, special_ids, generator, p)
+        return inputs, labels.masked_fill(labels == -100, -1)
+    assert "the only label besides tokens and -100 is -1" in say("mask_tokens", minus_one).message
