@@ -206,3 +206,48 @@ def test_a_generator_of_ones_own_is_named_and_a_wrong_label_told():
         inputs, labels = lm.mask_tokens(ids, mask_id, vocab_size, special_ids, generator, p)
         return inputs, labels.masked_fill(labels == -100, -1)
     assert "the only label besides tokens and -100 is -1" in say("mask_tokens", minus_one).message
+
+
+def if_a_tensor(e, H, mask=None):
+    weights = (e.masked_fill(~mask, -math.inf) if mask else e).softmax(dim=-1)
+    return (weights[:, None] @ H)[:, 0], weights
+
+
+def without_keepdim(x, gamma, beta, eps=1e-5):
+    return (x - x.mean(-1)) / (x.var(-1, correction=0) + eps).sqrt() * gamma + beta
+
+
+def always_float32(jacobians):
+    product = torch.eye(len(jacobians[0]))
+    for J in jacobians:
+        product = (torch.eye(len(J)) + J) @ product
+    return product
+
+
+@pytest.mark.parametrize("name, answer, hint", [
+    ("attend", if_a_tensor, "`if mask is not None`"), ("layer_norm", without_keepdim, "keepdim=True"),
+    ("residual_gradient", always_float32, "dtype=x.dtype")])
+def test_errors_that_everybody_meets_come_with_a_hint(name, answer, hint):
+    verdict = say(name, answer)
+    assert verdict.status == "error" and verdict.mistake is None and hint in verdict.message
+
+
+@pytest.mark.parametrize("name, answer, mistake", [
+    ("padding_mask", lambda lengths, m: (torch.arange(m) < lengths)[:, None], "lengths_without_an_axis"),
+    ("split_heads", lambda X, h: X.mT.reshape(len(X), h, X.size(1), -1), "transposed_before_the_cut"),
+    ("nucleus", lambda logits, p: put_back(logits, p), "put_back_by_gather"),
+    ("attention", lambda Q, K, V, mask=None: zero_times(Q, K, V, mask), "zero_times_infinity")])
+def test_what_learners_really_write_has_its_name(name, answer, mistake):
+    assert say(name, answer).mistake == mistake
+
+
+def put_back(logits, p):
+    shares, order = logits.softmax(-1).sort(-1, descending=True)
+    shares = shares.masked_fill(shares.cumsum(-1) - shares >= p, 0.0)
+    return torch.gather(shares / shares.sum(-1, keepdim=True), -1, order)
+
+
+def zero_times(Q, K, V, mask):
+    scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))
+    weights = (scores if mask is None else scores + (~mask) * -math.inf).softmax(-1)
+    return weights @ V, weights

@@ -15,6 +15,12 @@ from .observe import ENDLESS, Opaque, decode, tensors
 RTOL, ATOL = 1e-4, 1e-5  # wide enough for another order of summation in float32
 
 
+# What torch's errors mostly come from here.
+HINTS = {"Boolean value of Tensor": "is it for a mask? `if mask is not None` asks whether there is one",
+         "must match the size of tensor": "is an axis missing? keepdim=True or [:, None] keeps one of size 1",
+         "have the same dtype": "these inputs are not float32: a new tensor needs their dtype, dtype=x.dtype"}
+
+
 def same(left, right):
     """Equal numbers in equal containers: shapes and dtypes exact, values to rounding.
 
@@ -41,7 +47,8 @@ def describe(item, inputs, observations, expected, wrong):
         if seen["error"]:
             error = seen["error"]
             line = f"\n    in the line  {error['line']}" if error["line"] else ""
-            return f"raised {error['type']}: {error['message']}{line}\n    with {_sizes(trial)}"
+            hint = next((f"\n    {hint}" for words, hint in HINTS.items() if words in error["message"]), "")
+            return f"raised {error['type']}: {error['message']}{line}{hint}\n    with {_sizes(trial)}"
         output, right = decode(seen["output"]), decode(expected[number]["output"])
         problem = _first_difference(item, trial, output, right)
         if problem is None:

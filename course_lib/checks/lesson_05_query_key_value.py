@@ -282,6 +282,12 @@ def scaled_in_q_and_k_and_scores(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, Q.size(-1) * math.sqrt(Q.size(-1)))
 
 
+@attention.mistake("every weight is nan where there is a mask: 0 * -inf is nan, and so is a row of nothing but -inf. Fill only what is "
+                   "forbidden: masked_fill(~mask, -inf).")
+def zero_times_infinity(Q, K, V, mask=None):
+    return attention_by(Q, K, V, mask, math.nan if mask is not None else None)
+
+
 @attention.mistake("the scale comes after the softmax, so rows no longer sum to 1; divide the SCORES by sqrt(d_k).")
 def scale_after_softmax(Q, K, V, mask=None):
     weights = _masked(_scores(Q, K, 1.0), mask).softmax(dim=-1) / math.sqrt(Q.size(-1))

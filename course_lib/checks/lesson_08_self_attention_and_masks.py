@@ -127,6 +127,18 @@ def repeated_rows(lengths, m):
     return models.padding_mask(lengths, m).expand(-1, m, -1)
 
 
+@padding_mask.mistake("lengths (B,) is compared with m positions as it is, one length a POSITION; give it an axis first, lengths[:, None], "
+                      "so that each sentence is compared with all positions.")
+def lengths_without_an_axis(lengths, m):
+    return (torch.arange(m) < lengths)[:, None]
+
+
+@padding_mask.mistake("lengths (B,) is compared with the m positions as it is, and no axis is added; lengths[:, None] first, then an axis of "
+                      "1 for the queries.")
+def lengths_without_any_axis(lengths, m):
+    return torch.arange(m) < lengths
+
+
 @padding_mask.mistake("there is an axis for heads too, (B, 1, 1, m); (B, 1, m) is wanted.")
 def with_an_axis_for_heads(lengths, m):
     return models.padding_mask(lengths, m)[:, None]
@@ -257,6 +269,12 @@ def self_without_scale(X, W_Q, W_K, W_V, mask=None):
 @self_attention.mistake("the scores are divided by d_k; divide by its ROOT.")
 def scale_not_the_root(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, W_K.size(-1))
+
+
+@self_attention.mistake("every weight is nan where there is a mask: 0 * -inf is nan, and so is a row of nothing but -inf. Fill only what "
+                        "is forbidden: masked_fill(~mask, -inf).")
+def self_zero_times_infinity(X, W_Q, W_K, W_V, mask=None):
+    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.nan if mask is not None else None)
 
 
 @self_attention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")

@@ -48,6 +48,12 @@ def words_last(X, h):
     return models.split_heads(X, h).transpose(2, 3)
 
 
+@split_heads.mistake("the transpose comes before the cut, on (B, n, d_model): cut first, view(B, n, h, d_k), then transpose(1, 2).")
+def transposed_before_the_cut(X, h):
+    B, n, d_model = X.shape
+    return X.transpose(1, 2).reshape(B, h, n, d_model // h)
+
+
 @split_heads.mistake("h and d_k have changed roles: these are d_k heads of h numbers each.")
 def h_and_d_k_exchanged(X, h):
     return models.split_heads(X, X.size(-1) // h)

@@ -342,6 +342,31 @@ def _decoders():
         return _three(self, y, lambda y: self.self_attention(y, y, y)[0],
                       lambda y: self.memory_attention(y, memory, memory)[0])
 
+    @_decoder("self_mask_for_both", "self_mask is handed to both attentions; memory_mask belongs to the memory attention.")
+    def _(self, y, memory, own, other):
+        return _three(self, y, own, lambda y: self.memory_attention(y, memory, memory, self.masks[0])[0])
+
+    @_decoder("memory_mask_for_both", "memory_mask is handed to both attentions; self_mask belongs to the self-attention.")
+    def _(self, y, memory, own, other):
+        return _three(self, y, lambda y: self.self_attention(y, y, y, self.masks[1])[0], other)
+
+    @_decoder("decoder_masks_inverted", "both masks are inverted: True means MAY attend, and the attentions take them as they are.")
+    def _(self, y, memory, own, other):
+        own_mask, memory_mask = (None if mask is None else ~mask for mask in self.masks)
+        return _three(self, y, lambda y: self.self_attention(y, y, y, own_mask)[0],
+                      lambda y: self.memory_attention(y, memory, memory, memory_mask)[0])
+
+    @_decoder("self_mask_inverted_in_decoder", "self_mask is inverted: True means MAY attend, and the self-attention takes it as it "
+                                               "is.")
+    def _(self, y, memory, own, other):
+        own_mask = None if self.masks[0] is None else ~self.masks[0]
+        return _three(self, y, lambda y: self.self_attention(y, y, y, own_mask)[0], other)
+
+    @_decoder("memory_mask_inverted", "memory_mask is inverted: True means MAY attend, and the memory attention takes it as it is.")
+    def _(self, y, memory, own, other):
+        memory_mask = None if self.masks[1] is None else ~self.masks[1]
+        return _three(self, y, own, lambda y: self.memory_attention(y, memory, memory, memory_mask)[0])
+
     @_decoder("memory_left_out", "the memory attention is missing: the decoder never reads the source sentence.")
     def _(self, y, memory, own, other):
         y = self.norm_1(y + own(y))
@@ -380,6 +405,48 @@ def _decoders():
     @_decoder("no_residual_around_memory", "the residual around the memory attention is missing: norm_2(y + attention).")
     def _(self, y, memory, own, other):
         y = self.norm_2(other(self.norm_1(y + own(y))))
+        return self.norm_3(y + self.feed_forward(y))
+
+    @_decoder("no_residual_around_self_attention", "the residual around the self-attention is missing: norm_1(y + attention).")
+    def _(self, y, memory, own, other):
+        y = self.norm_1(own(y))
+        y = self.norm_2(y + other(y))
+        return self.norm_3(y + self.feed_forward(y))
+
+    @_decoder("decoder_no_residual_around_feed_forward", "the residual around the feed-forward is missing: "
+                                                         "norm_3(y + feed_forward(y)).")
+    def _(self, y, memory, own, other):
+        y = self.norm_1(y + own(y))
+        return self.norm_3(self.feed_forward(self.norm_2(y + other(y))))
+
+    @_decoder("norm_2_and_norm_3_exchanged", "norm_2 and norm_3 are exchanged: norm_2 follows the memory attention.")
+    def _(self, y, memory, own, other):
+        y = self.norm_1(y + own(y))
+        y = self.norm_3(y + other(y))
+        return self.norm_2(y + self.feed_forward(y))
+
+    @_decoder("norm_2_twice", "norm_2 is used twice; the last sum has norm_3.")
+    def _(self, y, memory, own, other):
+        y = self.norm_1(y + own(y))
+        y = self.norm_2(y + other(y))
+        return self.norm_2(y + self.feed_forward(y))
+
+    @_decoder("no_norm_3", "norm_3 is missing: the last sum is normalised as well.")
+    def _(self, y, memory, own, other):
+        y = self.norm_1(y + own(y))
+        y = self.norm_2(y + other(y))
+        return y + self.feed_forward(y)
+
+    @_decoder("decoder_no_norms", "the norms are missing: each sum is normalised.")
+    def _(self, y, memory, own, other):
+        y = y + own(y)
+        y = y + other(y)
+        return y + self.feed_forward(y)
+
+    @_decoder("residual_from_the_memory", "the residual around the memory attention is the memory; it is y: norm_2(y + attention).")
+    def _(self, y, memory, own, other):
+        y = self.norm_1(y + own(y))
+        y = self.norm_2(memory + other(y))
         return self.norm_3(y + self.feed_forward(y))
 
     @_decoder("query_before_the_self_attention", "the memory is asked with the block's input; the query is what norm_1 gave.")
