@@ -325,6 +325,31 @@ def forget_gate_left_out(x_t, h_prev, c_prev, W, U, b):
     return torch.sigmoid(o) * torch.tanh(c_t), c_t
 
 
+@lstm_step.mistake("the input gate is missing: c_t is f * c_prev + i * g, the candidate is scaled by i before it is added.")
+def input_gate_left_out(x_t, h_prev, c_prev, W, U, b):
+    _, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
+    c_t = torch.sigmoid(f) * c_prev + torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c_t), c_t
+
+
+@lstm_step.mistake("the output gate is missing: h_t is o * tanh(c_t).")
+def output_gate_left_out(x_t, h_prev, c_prev, W, U, b):
+    c_t = rnn.lstm_step(x_t, h_prev, c_prev, W, U, b)[1]
+    return torch.tanh(c_t), c_t
+
+
+@lstm_step.mistake("the forget gate scales h_prev; it scales the cell: c_t = f * c_prev + i * g.")
+def forgets_the_state(x_t, h_prev, c_prev, W, U, b):
+    i, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
+    c_t = torch.sigmoid(f) * h_prev + torch.sigmoid(i) * torch.tanh(g)
+    return torch.sigmoid(o) * torch.tanh(c_t), c_t
+
+
+@lstm_step.mistake("the second result is the old cell; return the new one, c_t.")
+def old_cell_returned(x_t, h_prev, c_prev, W, U, b):
+    return rnn.lstm_step(x_t, h_prev, c_prev, W, U, b)[0], c_prev.clone()
+
+
 @lstm_step.mistake("h_t is made from the old cell: use tanh(c_t), the new one.")
 def old_cell_in_h(x_t, h_prev, c_prev, W, U, b):
     o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)[3]
@@ -409,6 +434,16 @@ def reset_left_out(*inputs):
 @gru_step.mistake("the biases b_W and b_U are left out.")
 def gru_no_bias(x_t, h_prev, W, U, b_W, b_U):
     return rnn.gru_step(x_t, h_prev, W, U, torch.zeros_like(b_W), torch.zeros_like(b_U))
+
+
+@gru_step.mistake("the bias b_W is left out.")
+def gru_no_b_w(x_t, h_prev, W, U, b_W, b_U):
+    return rnn.gru_step(x_t, h_prev, W, U, torch.zeros_like(b_W), b_U)
+
+
+@gru_step.mistake("the bias b_U is left out.")
+def gru_no_b_u(x_t, h_prev, W, U, b_W, b_U):
+    return rnn.gru_step(x_t, h_prev, W, U, b_W, torch.zeros_like(b_U))
 
 
 @gru_step.mistake("the candidate alone is returned; it is mixed with the old state: (1 - z) * n + z * h_prev.")

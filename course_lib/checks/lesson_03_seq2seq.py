@@ -295,6 +295,12 @@ def no_softmax(logits, targets, pad_id):
         -1, targets[..., None])[..., 0][targets != pad_id].mean()
 
 
+@sequence_loss.mistake("the softmax runs over the batch, dim=0; it runs over the vocabulary, the last axis.")
+def softmax_over_the_batch(logits, targets, pad_id):
+    p = logits.log_softmax(dim=0).gather(-1, targets[..., None])[..., 0]
+    return -p[targets != pad_id].mean()
+
+
 @sequence_loss.mistake("the softmax runs over the positions; it runs over the vocabulary, the last axis.")
 def softmax_over_positions(logits, targets, pad_id):
     p = logits.log_softmax(dim=1).gather(-1, targets[..., None])[..., 0]

@@ -99,6 +99,19 @@ def _named_for(item, dim, each):
     def beta_left_out(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, eps), gamma, 0.0)
 
+    @item.mistake("gamma and beta are both left out: the normalised values are multiplied by gamma, and beta is added.")
+    def gamma_and_beta_left_out(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, eps), 1.0, 0.0)
+
+    @item.mistake("the variance is the mean of the squares; the mean is taken off before squaring, var = mean((x - mean)^2).")
+    def mean_square_for_variance(x, gamma, beta, eps=1e-5):
+        return _like(x, _moments(x, dim)[0], torch.sqrt(x.pow(2).mean(dim=dim, keepdim=True) + eps), gamma, beta)
+
+    @item.mistake(f"x.std() stands for sqrt(var + eps): it divides by n - 1, here by n, the number of values in a {each}, and "
+                  "eps is missing.")
+    def std_alone(x, gamma, beta, eps=1e-5):
+        return _like(x, *spread(x, 0.0, correction=1), gamma, beta)
+
     @item.mistake("beta is added before gamma multiplies; the order is gamma * (...) + beta.")
     def beta_before_gamma(x, gamma, beta, eps=1e-5):
         return gamma * _like(x, *spread(x, eps), 1.0, beta)
