@@ -74,6 +74,12 @@ def test_a_part_of_another_kind_is_told_and_ends_no_check():
     assert "is a numpy array, expected a tensor" in arrays.message and "object at" not in arrays.message
 
 
+@pytest.mark.parametrize("change", [str, lambda count: None, lambda count: [count], torch.tensor, range])
+def test_counts_of_any_kind_are_told_and_end_no_check(change):
+    verdict = say("path_counts", lambda n: [change(count) for count in residual.path_counts(n)])
+    assert verdict.status == "wrong" and verdict.mistake is None and "expected" in verdict.message
+
+
 def test_a_decoder_that_never_ends_and_one_that_gives_more():
     def endless(step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
         while True:
