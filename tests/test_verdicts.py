@@ -238,22 +238,22 @@ def test_errors_that_everybody_meets_come_with_a_hint(name, answer, hint):
     assert verdict.status == "error" and verdict.mistake is None and hint in verdict.message
 
 
-@pytest.mark.parametrize("name, answer, mistake", [
-    ("padding_mask", lambda lengths, m: (torch.arange(m) < lengths)[:, None], "lengths_without_an_axis"),
-    ("split_heads", lambda X, h: X.mT.reshape(len(X), h, X.size(1), -1), "transposed_before_the_cut"),
-    ("nucleus", lambda logits, p: put_back(logits, p), "put_back_by_gather"),
-    ("attention", lambda Q, K, V, mask=None: zero_times(Q, K, V, mask), "zero_times_infinity")])
-def test_what_learners_really_write_has_its_name(name, answer, mistake):
-    assert say(name, answer).mistake == mistake
-
-
 def put_back(logits, p):
     shares, order = logits.softmax(-1).sort(-1, descending=True)
     shares = shares.masked_fill(shares.cumsum(-1) - shares >= p, 0.0)
     return torch.gather(shares / shares.sum(-1, keepdim=True), -1, order)
 
 
-def zero_times(Q, K, V, mask):
+def zero_times(Q, K, V, mask=None):
     scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))
     weights = (scores if mask is None else scores + (~mask) * -math.inf).softmax(-1)
     return weights @ V, weights
+
+
+@pytest.mark.parametrize("name, answer, mistake", [
+    ("padding_mask", lambda lengths, m: (torch.arange(m) < lengths)[:, None], "lengths_without_an_axis"),
+    ("split_heads", lambda X, h: X.mT.reshape(len(X), h, X.size(1), -1), "transposed_before_the_cut"),
+    ("nucleus", put_back, "put_back_by_gather"),
+    ("attention", zero_times, "zero_times_infinity")])
+def test_what_learners_really_write_has_its_name(name, answer, mistake):
+    assert say(name, answer).mistake == mistake

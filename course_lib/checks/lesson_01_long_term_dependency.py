@@ -261,7 +261,8 @@ def order_ifog(*inputs):
     return _lstm(*inputs, order=(0, 1, 3, 2))
 
 
-@lstm_step.mistake("the gates are read in the order f, i, g, o, or i and f are exchanged: c_t = f * c_prev + i * g; the last axis holds i, f, g, o.")
+@lstm_step.mistake("the gates are read in the order f, i, g, o, or i and f are exchanged: c_t = f * c_prev + i * g; the last "
+                   "axis holds i, f, g, o.")
 def order_figo(*inputs):
     return _lstm(*inputs, order=(1, 0, 2, 3))
 
@@ -340,9 +341,7 @@ def output_gate_left_out(x_t, h_prev, c_prev, W, U, b):
 
 @lstm_step.mistake("the forget gate scales h_prev; it scales the cell: c_t = f * c_prev + i * g.")
 def forgets_the_state(x_t, h_prev, c_prev, W, U, b):
-    i, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
-    c_t = torch.sigmoid(f) * h_prev + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c_t), c_t
+    return rnn.lstm_step(x_t, h_prev, h_prev, W, U, b)
 
 
 @lstm_step.mistake("the second result is the old cell; return the new one, c_t.")

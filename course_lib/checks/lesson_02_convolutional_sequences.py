@@ -359,7 +359,8 @@ def ceiling_of_a_rounded_logarithm(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=lambda n, k: math.ceil(math.log(n, k)))
 
 
-@path_length.mistake("'recurrent' and 'convolution' count one too many: from position 0 to n - 1 it is n - 1 words, and (n - 1) / (k - 1) is rounded UP, which is no // and + 1.")
+@path_length.mistake("'recurrent' and 'convolution' count one too many: from position 0 to n - 1 it is n - 1 words, and "
+                     "(n - 1) / (k - 1) is rounded UP, which is no // and + 1.")
 def n_for_n_minus_1(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, recurrent=lambda n, k: n, convolution=lambda n, k: math.ceil(n / (k - 1)))
 
@@ -369,7 +370,8 @@ def n_for_recurrent(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, recurrent=lambda n, k: n)
 
 
-@path_length.mistake("'convolution': this is n / (k - 1) rounded up, or (n - 1) // (k - 1) + 1, one too many where it divides exactly; it is (n - 1) / (k - 1), rounded up.")
+@path_length.mistake("'convolution': this is n / (k - 1) rounded up, or (n - 1) // (k - 1) + 1, one too many where it "
+                     "divides exactly; it is (n - 1) / (k - 1), rounded up.")
 def n_for_convolution(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / (k - 1)))
 

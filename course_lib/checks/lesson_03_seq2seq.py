@@ -250,9 +250,9 @@ sequence_loss = Item("sequence_loss", 2, _loss_inputs, right_loss, ("loss, one n
                                   "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
 
 
-def _surprise(logits, targets):
+def _surprise(logits, targets, dim=-1):
     """-log p(right word) at every place, (B, n)."""
-    return -logits.log_softmax(dim=-1).gather(-1, targets[..., None])[..., 0]
+    return -logits.log_softmax(dim=dim).gather(-1, targets[..., None])[..., 0]
 
 
 @sequence_loss.mistake("the padding is counted as if it were words: leave out the places where targets == pad_id.")
@@ -297,14 +297,12 @@ def no_softmax(logits, targets, pad_id):
 
 @sequence_loss.mistake("the softmax runs over the batch, dim=0; it runs over the vocabulary, the last axis.")
 def softmax_over_the_batch(logits, targets, pad_id):
-    p = logits.log_softmax(dim=0).gather(-1, targets[..., None])[..., 0]
-    return -p[targets != pad_id].mean()
+    return _surprise(logits, targets, dim=0)[targets != pad_id].mean()
 
 
 @sequence_loss.mistake("the softmax runs over the positions; it runs over the vocabulary, the last axis.")
 def softmax_over_positions(logits, targets, pad_id):
-    p = logits.log_softmax(dim=1).gather(-1, targets[..., None])[..., 0]
-    return -p[targets != pad_id].mean()
+    return _surprise(logits, targets, dim=1)[targets != pad_id].mean()
 
 
 @sequence_loss.mistake("the sign is turned round: the loss is the mean of MINUS log p.")
@@ -542,7 +540,8 @@ def no_clipping_and_no_penalty(candidates, references, max_n=4):
     return _score(candidates, references, max_n, count=count, brevity=lambda c, r: 1.0)
 
 
-@bleu.mistake("the brevity penalty is missing or always 1: candidates shorter than the references cost exp(1 - wanted / written), both numbers of TOKENS.")
+@bleu.mistake("the brevity penalty is missing or always 1: candidates shorter than the references cost exp(1 - wanted / written), "
+              "both numbers of TOKENS.")
 def no_brevity_penalty(candidates, references, max_n=4):
     return _score(candidates, references, max_n, brevity=lambda c, r: 1.0)
 

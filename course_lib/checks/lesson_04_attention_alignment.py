@@ -331,12 +331,14 @@ def tanh_missing(context, s, W_c):
     return torch.cat([context, s], dim=-1) @ W_c
 
 
-@attentional_state.mistake("context and s are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which needs no equal widths.")
+@attentional_state.mistake("context and s are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which "
+                           "needs no equal widths.")
 def sum_instead_of_concatenation(context, s, W_c):
     return torch.tanh((context + s) @ W_c)
 
 
-@attentional_state.mistake("s and the context are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which needs no equal widths.")
+@attentional_state.mistake("s and the context are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which "
+                           "needs no equal widths.")
 def sum_the_other_way(context, s, W_c):
     return torch.tanh((s + context) @ W_c)
 
@@ -440,7 +442,8 @@ def sure_counted_twice(predicted, sure, possible):
     return 1 - 2 * in_s / (a + s)
 
 
-@alignment_error_rate.mistake("each right link counts once; the numerator is |A and S| + |A and P|, so a sure hit counts twice: sure links are possible ones, too.")
+@alignment_error_rate.mistake("each right link counts once; the numerator is |A and S| + |A and P|, so a sure hit counts twice: sure links "
+                              "are possible ones, too.")
 def sure_not_possible(predicted, sure, possible):
     _, in_p, a, s, _ = _counts(predicted, sure, possible)
     return 1 - in_p / (a + s)

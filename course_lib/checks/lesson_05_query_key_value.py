@@ -45,7 +45,8 @@ def overflows(x, dim=-1):
     return _ratio(x, dim)
 
 
-@softmax.mistake("something else than the maximum is taken off, the mean perhaps; a value far above it still overflows. Take the MAXIMUM off.")
+@softmax.mistake("something else than the maximum is taken off, the mean perhaps; a value far above it still overflows. Take "
+                 "the MAXIMUM off.")
 def subtracts_the_mean(x, dim=-1):
     return _ratio(x - x.mean(dim=dim, keepdim=True), dim)
 

@@ -5,7 +5,7 @@ import math
 import torch
 
 from ..models import attention as models
-from .lesson_05_query_key_value import attention_by
+from .lesson_05_query_key_value import attention_by, scale_after_softmax, zero_times_infinity
 from .spec import Item, normal
 
 IN_FUTURE, IN_PADDING = "A mask for the future", "A mask for padding"
@@ -274,14 +274,12 @@ def scale_not_the_root(X, W_Q, W_K, W_V, mask=None):
 @self_attention.mistake("every weight is nan where there is a mask: 0 * -inf is nan, and so is a row of nothing but -inf. Fill only what "
                         "is forbidden: masked_fill(~mask, -inf).")
 def self_zero_times_infinity(X, W_Q, W_K, W_V, mask=None):
-    return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.nan if mask is not None else None)
+    return zero_times_infinity(*_projected(X, W_Q, W_K, W_V), mask)
 
 
 @self_attention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")
 def self_scaled_after_softmax(X, W_Q, W_K, W_V, mask=None):
-    Q, K, V = _projected(X, W_Q, W_K, W_V)
-    weights = attention_by(Q, K, V, mask, 1.0)[1] / math.sqrt(Q.size(-1))
-    return weights @ V, weights
+    return scale_after_softmax(*_projected(X, W_Q, W_K, W_V), mask)
 
 
 @self_attention.mistake("a matrix is transposed: words are rows, so Q = X W_Q, with (B, n, d_model) @ (d_model, d_k).")

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from ..models import attention as models
-from .lesson_05_query_key_value import attention_by
+from .lesson_05_query_key_value import attention_by, scale_after_softmax
 from .spec import Item, normal
 
 IN_SPLIT, IN_MERGE, IN_OPERATION = "Splitting", "Merging", "Operation"
@@ -254,8 +254,7 @@ class scale_by_h(_Heads):
 @MultiHeadAttention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")
 class module_scaled_after_softmax(_Heads):
     def attend(self, Q, K, V, mask):
-        weights = attention_by(Q, K, V, _for_heads(mask), 1.0)[1] / self.scale(Q)
-        return weights @ V, weights
+        return scale_after_softmax(Q, K, V, _for_heads(mask))
 
 
 @MultiHeadAttention.mistake("W_O is left out of forward: the merged heads pass through it at the end.")

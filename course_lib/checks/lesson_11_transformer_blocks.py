@@ -195,7 +195,7 @@ def _encoders():
 
     @_encoder("encoder_mask_inverted", "the mask is inverted: True means MAY attend, and the attention takes it as it is.")
     def _(self, x, mask, attend):
-        x = self.norm_1(x + self.attention(x, x, x, None if mask is None else ~mask)[0])
+        x = self.norm_1(x + self.attention(x, x, x, _inverted(mask))[0])
         return self.norm_2(x + self.feed_forward(x))
 
     @_encoder("feed_forward_first", "the feed-forward comes first; the order is attention, then feed-forward.")
@@ -291,11 +291,44 @@ def _decoder(name, sentence):
     return register
 
 
-def _three(self, y, own, other):
-    """The right three lines, with the two attentions as given."""
-    y = self.norm_1(y + own(y))
-    y = self.norm_2(y + other(y))
-    return self.norm_3(y + self.feed_forward(y))
+def _three(self, y, own, other, norms=None):
+    """The right three lines, with the two attentions and the norms as given."""
+    for norm, part in zip(norms or (self.norm_1, self.norm_2, self.norm_3), (own, other, self.feed_forward), strict=True):
+        y = norm(y + part(y))
+    return y
+
+
+def _inverted(mask):
+    return None if mask is None else ~mask
+
+
+def _masks(name, sentence, masks):
+    """A block whose two attentions are given masks(self_mask, memory_mask)."""
+    class Masked(transformer.DecoderBlock):
+        def forward(self, y, memory, self_mask=None, memory_mask=None):
+            return super().forward(y, memory, *masks(self_mask, memory_mask))
+    Masked.__name__ = name
+    DecoderBlock.mistake(sentence)(Masked)
+
+
+def _other_masks():
+    _masks("masks_swapped", "the masks are swapped: self_mask belongs to the self-attention, memory_mask to the memory "
+           "attention.", lambda own, other: (other, own))
+    _masks("self_attention_unmasked", "self_mask is not handed to the self-attention: each word sees those that come "
+           "after it.", lambda own, other: (None, other))
+    _masks("memory_mask_ignored", "memory_mask is not handed to the memory attention: it looks at padding.",
+           lambda own, other: (own, None))
+    _masks("both_masks_ignored", "neither mask is handed on to an attention.", lambda own, other: (None, None))
+    _masks("self_mask_for_both", "self_mask is handed to both attentions; memory_mask belongs to the memory attention.",
+           lambda own, other: (own, own))
+    _masks("memory_mask_for_both", "memory_mask is handed to both attentions; self_mask belongs to the self-attention.",
+           lambda own, other: (other, other))
+    _masks("decoder_masks_inverted", "both masks are inverted: True means MAY attend, and the attentions take them as they "
+           "are.", lambda own, other: (_inverted(own), _inverted(other)))
+    _masks("self_mask_inverted_in_decoder", "self_mask is inverted: True means MAY attend, and the self-attention takes it "
+           "as it is.", lambda own, other: (_inverted(own), other))
+    _masks("memory_mask_inverted", "memory_mask is inverted: True means MAY attend, and the memory attention takes it as it "
+           "is.", lambda own, other: (own, _inverted(other)))
 
 
 def _decoders():
@@ -321,51 +354,6 @@ def _decoders():
     @_decoder("memory_alone", "query, key and value of the memory attention are the memory; the query is y.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(memory, memory, memory, self.masks[1])[0])
-
-    @_decoder("masks_swapped", "the masks are swapped: self_mask belongs to the self-attention, memory_mask to the memory "
-                               "attention.")
-    def _(self, y, memory, own, other):
-        return _three(self, y, lambda y: self.self_attention(y, y, y, self.masks[1])[0],
-                      lambda y: self.memory_attention(y, memory, memory, self.masks[0])[0])
-
-    @_decoder("self_attention_unmasked", "self_mask is not handed to the self-attention: each word sees those that come "
-                                         "after it.")
-    def _(self, y, memory, own, other):
-        return _three(self, y, lambda y: self.self_attention(y, y, y)[0], other)
-
-    @_decoder("memory_mask_ignored", "memory_mask is not handed to the memory attention: it looks at padding.")
-    def _(self, y, memory, own, other):
-        return _three(self, y, own, lambda y: self.memory_attention(y, memory, memory)[0])
-
-    @_decoder("both_masks_ignored", "neither mask is handed on to an attention.")
-    def _(self, y, memory, own, other):
-        return _three(self, y, lambda y: self.self_attention(y, y, y)[0],
-                      lambda y: self.memory_attention(y, memory, memory)[0])
-
-    @_decoder("self_mask_for_both", "self_mask is handed to both attentions; memory_mask belongs to the memory attention.")
-    def _(self, y, memory, own, other):
-        return _three(self, y, own, lambda y: self.memory_attention(y, memory, memory, self.masks[0])[0])
-
-    @_decoder("memory_mask_for_both", "memory_mask is handed to both attentions; self_mask belongs to the self-attention.")
-    def _(self, y, memory, own, other):
-        return _three(self, y, lambda y: self.self_attention(y, y, y, self.masks[1])[0], other)
-
-    @_decoder("decoder_masks_inverted", "both masks are inverted: True means MAY attend, and the attentions take them as they are.")
-    def _(self, y, memory, own, other):
-        own_mask, memory_mask = (None if mask is None else ~mask for mask in self.masks)
-        return _three(self, y, lambda y: self.self_attention(y, y, y, own_mask)[0],
-                      lambda y: self.memory_attention(y, memory, memory, memory_mask)[0])
-
-    @_decoder("self_mask_inverted_in_decoder", "self_mask is inverted: True means MAY attend, and the self-attention takes it as it "
-                                               "is.")
-    def _(self, y, memory, own, other):
-        own_mask = None if self.masks[0] is None else ~self.masks[0]
-        return _three(self, y, lambda y: self.self_attention(y, y, y, own_mask)[0], other)
-
-    @_decoder("memory_mask_inverted", "memory_mask is inverted: True means MAY attend, and the memory attention takes it as it is.")
-    def _(self, y, memory, own, other):
-        memory_mask = None if self.masks[1] is None else ~self.masks[1]
-        return _three(self, y, own, lambda y: self.memory_attention(y, memory, memory, memory_mask)[0])
 
     @_decoder("memory_left_out", "the memory attention is missing: the decoder never reads the source sentence.")
     def _(self, y, memory, own, other):
@@ -421,27 +409,19 @@ def _decoders():
 
     @_decoder("norm_2_and_norm_3_exchanged", "norm_2 and norm_3 are exchanged: norm_2 follows the memory attention.")
     def _(self, y, memory, own, other):
-        y = self.norm_1(y + own(y))
-        y = self.norm_3(y + other(y))
-        return self.norm_2(y + self.feed_forward(y))
+        return _three(self, y, own, other, (self.norm_1, self.norm_3, self.norm_2))
 
     @_decoder("norm_2_twice", "norm_2 is used twice; the last sum has norm_3.")
     def _(self, y, memory, own, other):
-        y = self.norm_1(y + own(y))
-        y = self.norm_2(y + other(y))
-        return self.norm_2(y + self.feed_forward(y))
+        return _three(self, y, own, other, (self.norm_1, self.norm_2, self.norm_2))
 
     @_decoder("no_norm_3", "norm_3 is missing: the last sum is normalised as well.")
     def _(self, y, memory, own, other):
-        y = self.norm_1(y + own(y))
-        y = self.norm_2(y + other(y))
-        return y + self.feed_forward(y)
+        return _three(self, y, own, other, (self.norm_1, self.norm_2, nn.Identity()))
 
     @_decoder("decoder_no_norms", "the norms are missing: each sum is normalised.")
     def _(self, y, memory, own, other):
-        y = y + own(y)
-        y = y + other(y)
-        return y + self.feed_forward(y)
+        return _three(self, y, own, other, [nn.Identity()] * 3)
 
     @_decoder("residual_from_the_memory", "the residual around the memory attention is the memory; it is y: norm_2(y + attention).")
     def _(self, y, memory, own, other):
@@ -455,9 +435,7 @@ def _decoders():
 
     @_decoder("decoder_one_norm", "norm_1 is used three times; each sum has a norm of its own.")
     def _(self, y, memory, own, other):
-        for part in (own, other, self.feed_forward):
-            y = self.norm_1(y + part(y))
-        return y
+        return _three(self, y, own, other, [self.norm_1] * 3)
 
     @_decoder("decoder_norm_before_the_sum", "the norm is taken before the sum, y + norm(f(y)); here it is taken of the "
                                              "sum, norm(y + f(y)).")
@@ -476,6 +454,7 @@ def _decoders():
         return self.look(y, memory, *self.masks)
 
 
+_other_masks()
 _decoders()
 
 

@@ -264,9 +264,11 @@ for _name, _sentence, _rate in [
      "warmup_steps.", lambda t, d, w: d ** -0.5 * min(t ** -0.5, t * w ** -0.5)),
     ("warmup_power_one", "the line rises by step / warmup_steps; the exponent is -1.5, so that it meets step^-0.5 at "
      "warmup_steps.", lambda t, d, w: d ** -0.5 * min(t ** -0.5, t / w)),
-    ("no_rise", "the rise is missing: this is d_model^-0.5 step^-0.5 from the first step on. The line is step * warmup_steps^-1.5, with a MINUS in the exponent.",
+    ("no_rise", "the rise is missing: this is d_model^-0.5 step^-0.5 from the first step on. The line is step * warmup_steps^-1.5, "
+     "with a MINUS in the exponent.",
      lambda t, d, w: (d * t) ** -0.5),
-    ("no_decay", "the decay is missing, or its exponent has lost the minus: this is the rising line for ever, where step^-0.5 is to fall.", lambda t, d, w: d ** -0.5 * t * w ** -1.5),
+    ("no_decay", "the decay is missing, or its exponent has lost the minus: this is the rising line for ever, where step^-0.5 is "
+     "to fall.", lambda t, d, w: d ** -0.5 * t * w ** -1.5),
     ("stays_at_the_summit", "it stays at the summit after warmup_steps; it falls as step^-0.5.",
      lambda t, d, w: d ** -0.5 * min(w ** -0.5, t * w ** -1.5)),
     ("falls_as_one_over_step", "it falls as 1 / step; it falls as step^-0.5.",
@@ -303,7 +305,6 @@ def _searches(seed):
     """Models of several sizes, drawn until every mistake has shown and none is taken for another."""
     generator, trials = torch.Generator().manual_seed(seed), []
     alike = [[decoding.beam_search, *(mistake.answer for mistake in beam_search.mistakes.values()),
-              *(functools.partial(_with_another_alpha, factor) for factor in (0.5, 2, 3)),
               *(functools.partial(_with_another_penalty, penalty) for penalty in OTHER_PENALTIES)]]
     for sizes in itertools.chain(SEARCHES, itertools.cycle(TELLING)):
         trial = _search_input(generator, *sizes)
@@ -317,17 +318,14 @@ def _searches(seed):
             return trials
 
 
-def _with_another_alpha(factor, *inputs):
-    """A wrong answer without a name: no mistake must be taken for it."""
-    return decoding.beam_search(*inputs[:-1], factor * inputs[-1])
-
-
-# Without a name, too: parentheses forgotten twice, 1 or 6 for 5, alpha and its complement exchanged.
-OTHER_PENALTIES = [lambda length, alpha: 5 + length / 6, lambda length, alpha: (1 + length) ** alpha,
+# Wrong without a name: another alpha, parentheses forgotten twice, 1 or 6 for 5, alpha and its complement exchanged.
+OTHER_PENALTIES = [*(lambda length, alpha, factor=factor: ((5 + length) / 6) ** (factor * alpha) for factor in (0.5, 2, 3)),
+                   lambda length, alpha: 5 + length / 6, lambda length, alpha: (1 + length) ** alpha,
                    lambda length, alpha: 6 + length, lambda length, alpha: (5 + length) ** (1 - alpha)]
 
 
 def _with_another_penalty(penalty, *inputs):
+    """A wrong answer without a name: no mistake must be taken for it."""
     class Other(_Search):
         def penalty(self, length):
             return penalty(length, self.alpha)
@@ -478,7 +476,8 @@ def _penalties():
             penalty=lambda self, length: ((4 + length) / 6) ** self.alpha)
     _search("length_with_bos", "the length counts <bos>, which was given and not chosen; count the words and <eos>.",
             penalty=lambda self, length: ((6 + length) / 6) ** self.alpha)
-    _search("alpha_ignored", "alpha is not the exponent of the whole quotient: the penalty is ((5 + length) / 6)^alpha, and a mere factor changes no order.",
+    _search("alpha_ignored", "alpha is not the exponent of the whole quotient: the penalty is ((5 + length) / 6)^alpha, "
+            "and a mere factor changes no order.",
             penalty=lambda self, length: (5 + length) / 6)
     _search("only_the_length_by_6", "only the length is divided by 6: the penalty is ((5 + length) / 6)^alpha, the 5 stands in "
             "the quotient too.", penalty=lambda self, length: (5 + length / 6) ** self.alpha)

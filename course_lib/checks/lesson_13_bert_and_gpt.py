@@ -67,7 +67,7 @@ def _findings(trial, calls):
              bool((~torch.isin(inputs[other], ids)).any()) or not bool(other.any())]
     shares = [_step(chosen[:, ~special], 0.05), *(_step(fate[chosen], 0.1) for fate in (masked, other, kept)),
               _step(inputs[other] >= trial["vocab_size"] / 2, 0.25)]
-    return [_described(calls[0][0]), *facts, *([*lines, *shares] if one_by_one else [None] * 9)]
+    return [_described(calls[0][0]), *facts, *(part if one_by_one else None for part in [*lines, *shares])]
 
 
 def _shared(values, where, axis):
@@ -100,12 +100,14 @@ mask_tokens = Item("mask_tokens", 3, _mask_inputs, lm.mask_tokens, RETURNS, IN_M
                    view=_findings)
 
 
-def _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.8, other=0.1, chosen=None):
-    """(inputs, labels), with other shares or another choice."""
+def _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.8, other=0.1, chosen=None, fate=None, anything=None):
+    """(inputs, labels), with other shares or other draws."""
     if chosen is None:
         chosen = (torch.rand(ids.shape, generator=generator) < p) & ~torch.isin(ids, torch.tensor(special_ids))
-    fate = torch.rand(ids.shape, generator=generator)
-    anything = torch.randint(vocab_size, ids.shape, generator=generator)
+    if fate is None:
+        fate = torch.rand(ids.shape, generator=generator)
+    if anything is None:
+        anything = torch.randint(vocab_size, ids.shape, generator=generator)
     inputs = torch.where(chosen & (fate < mask), mask_id, ids)
     inputs = torch.where(chosen & (fate >= mask) & (fate < mask + other), anything, inputs)
     return inputs, ids.masked_fill(~chosen, -100)
@@ -239,49 +241,28 @@ def one_row_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
 @mask_tokens.mistake("the 80, 10 and 10 % are drawn once for the whole batch: draw for each token, or a batch is all [MASK] or "
                      "not at all.")
 def one_fate_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
-    fate = torch.rand((), generator=generator).item()
-    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=float(fate < 0.8), other=float(fate >= 0.9))
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, fate=torch.rand((), generator=generator))
 
 
 @mask_tokens.mistake("the 80, 10 and 10 % are drawn once for a row of places and serve every sentence: draw for each token, "
                      "torch.rand(ids.shape).")
 def one_fate_for_a_place(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
-    chosen = (torch.rand(ids.shape, generator=generator) < p) & ~torch.isin(ids, torch.tensor(special_ids))
-    fate = torch.rand(ids.shape[1], generator=generator).expand_as(ids)
-    anything = torch.randint(vocab_size, ids.shape, generator=generator)
-    inputs = torch.where(chosen & (fate < 0.8), mask_id, ids)
-    return torch.where(chosen & (fate >= 0.9), anything, inputs), ids.masked_fill(~chosen, -100)
+    return _masked(ids, mask_id, vocab_size, special_ids, generator, p, fate=torch.rand(ids.shape[1], generator=generator))
 
 
-def _drawn_for(shape):
-    """mask_tokens with as many new tokens as the shape has."""
-    def answer(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
-        inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
-        anything = torch.randint(vocab_size, shape(ids), generator=generator).expand_as(ids)
-        exchanged = (labels != -100) & (inputs != ids) & (inputs != mask_id)
-        return torch.where(exchanged, anything, inputs), labels
-    return answer
-
-
-for _name, _sentence, _shape in [
+for _name, _sentence, _anything in [
     ("one_new_token_for_a_place", "the new tokens are drawn once for a row of places and serve every sentence: draw one for each token, "
-     "ids.shape.", lambda ids: (1, ids.size(1))),
+     "ids.shape.", lambda ids, vocab_size, g: torch.randint(vocab_size, (1, ids.size(1)), generator=g)),
     ("one_new_token_for_a_sentence", "each sentence has a single new token in all the places that are exchanged: draw one for each token, "
-     "ids.shape.", lambda ids: (ids.size(0), 1)),
+     "ids.shape.", lambda ids, vocab_size, g: torch.randint(vocab_size, (ids.size(0), 1), generator=g)),
     ("one_new_token_for_a_call", "one new token serves all the places that are exchanged: draw one for each token, ids.shape.",
-     lambda ids: (1, 1)),
+     lambda ids, vocab_size, g: torch.randint(vocab_size, (1, 1), generator=g)),
+    ("new_tokens_from_the_batch", "the new tokens are taken from the batch; ANY token of the vocabulary may come: torch.randint(vocab_size, "
+     "ids.shape).", lambda ids, vocab_size, g: ids.flatten()[torch.randperm(ids.numel(), generator=g)].view(ids.shape)),
 ]:
-    _answer = _drawn_for(_shape)
-    _answer.__name__ = _name
-    mask_tokens.mistake(_sentence)(_answer)
-
-
-@mask_tokens.mistake("the new tokens are taken from the batch; ANY token of the vocabulary may come: torch.randint(vocab_size, ids.shape).")
-def new_tokens_from_the_batch(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
-    inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
-    anything = ids.flatten()[torch.randperm(ids.numel(), generator=generator)].view(ids.shape)
-    exchanged = (labels != -100) & (inputs != ids) & (inputs != mask_id)
-    return torch.where(exchanged, anything, inputs), labels
+    mask_tokens.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(
+        lambda cls, ids, mask_id, vocab_size, special_ids, generator, p=0.15, anything=_anything: _masked(
+            ids, mask_id, vocab_size, special_ids, generator, p, anything=anything(ids, vocab_size, generator)))}))
 
 
 # ---------------------------------------------------------------- causal_lm_loss
@@ -684,9 +665,7 @@ def only_the_likeliest(logits, p):
 @nucleus.mistake("the sorted shares go back by gather(-1, order), which shuffles them once more; scatter(-1, order, shares) puts each at its "
                  "token.")
 def put_back_by_gather(logits, p):
-    probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
-    kept = probabilities * (probabilities.cumsum(dim=-1) - probabilities < p)
-    return (kept / kept.sum(dim=-1, keepdim=True)).gather(-1, order)
+    return left_sorted(logits, p).gather(-1, logits.argsort(dim=-1, descending=True))
 
 
 @nucleus.mistake("these are logits with -inf where they are cut; take the softmax of them.")
