@@ -28,8 +28,8 @@ check: ## the fast part of test, under two minutes
 	$(RUN) python -m ruff check .
 	$(RUN) python -m pytest -m "not lessons and not browser and not slow"
 
-notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson)
-	$(RUN) python -m course_lib.authoring notebooks $(KEY)
+notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson; FRESH=1: keep no stored output)
+	$(RUN) python -m course_lib.authoring notebooks $(KEY) $(if $(FRESH),--fresh)
 
 exercises: ## make exercises/ from solutions/
 	$(RUN) python -m course_lib.authoring exercises $(KEY)

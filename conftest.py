@@ -16,3 +16,9 @@ os.environ.setdefault("COURSE_STATIC", "1")    # widgets show their default pict
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 first("PYTHONPATH", ROOT)                      # this copy of course_lib,
 first("PATH", Path(sys.executable).parent)     # and this environment's `course`
+
+
+def pytest_configure(config):
+    """nbval compares everything but the measured numbers of claims (course_lib/claims.py)."""
+    if getattr(config.option, "nbval_sanitize_with", "") is None:
+        config.option.nbval_sanitize_with = str(ROOT / "course_lib" / "nbval_sanitize.cfg")

@@ -25,7 +25,6 @@ print_timing("3 ms")
 print("SEED", SEED)"""
 TRAIN = """x = torch.ones(1, requires_grad=True)
 losses = fit([x], lambda step: x.pow(2).sum() + torch.randn(()), 20)
-print("margin: a line for the report")
 plots.lines(range(20), {"loss": losses}, "It falls", "step", "loss")"""
 EXPLORE = """def draw(k=1.0):
     return plots.lines([0, 1], {"a": [0, k]}, "", "", "")
@@ -86,7 +85,7 @@ def test_a_lesson_is_executed_and_stored_in_one_form(course, run):
     assert [cell.execution_count for cell in cells[1:]] == [1, 2, 3, 4]
     assert [dict(cell.metadata) for cell in cells[1:3]] == [{}, {"tags": ["kept"]}]
     assert [output.text for output in cells[1].outputs] == ["SEED 3\n"], "a timing, or another seed"
-    assert [output.output_type for output in cells[2].outputs] == ["stream", "execute_result"]
+    assert [output.output_type for output in cells[2].outputs] == ["execute_result"]
     assert cells[2].outputs[1].execution_count == 2 and "image/png" in cells[2].outputs[1].data
     assert "image/png" in cells[3].outputs[0].data, "the default picture of a slider"
     assert cells[4].source == inspect.getsource(rnn.rnn_step).rstrip()
@@ -231,15 +230,60 @@ def test_links_to_notebooks_lead_to_pages(before, after):
 
 # ---------------------------------------------------------------- claims
 
+CLAIM = """from course_lib.claims import claim
+from course_lib.runtime import seed
+SEED = seed(3)
+claim("the seed", SEED, above=0, below={below}, seeds=(0, 1), digits=0)"""
+
+
 @pytest.mark.slow
-def test_claims_are_run_under_five_seeds_and_nothing_is_stored(course, run):
-    claim = code("claim", DRAW + "\nprint('margin:', SEED)\nassert SEED != 5, 'not under this seed'")
-    path = course("notebooks", "01_x", lesson(claim))
-    before = path.read_bytes()
+def test_claims_are_run_under_five_seeds_and_their_ranges_written(course, run):
+    path = course("notebooks", "01_x", lesson(code("claim", CLAIM.format(below=9))))
     status, out, _ = run("claims", "1")
     lines = [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("  seed")]
-    assert status == 1 and [line[4].split()[0] for line in lines] == ["ok", "ok", "FAILED", "ok", "ok"]
-    assert "in cell claim: AssertionError: not under this seed" in out and "1 of the runs failed" in out
-    margins = [line.strip() for line in out.splitlines() if "margin" in line]
-    assert margins == ["margin: 3", "margin: 4", "margin: 5", "margin: 6", "margin: 7"]
-    assert path.read_bytes() == before
+    assert status == 0 and [line[4] for line in lines] == ["ok"] * 5
+    assert "the seed" in out and "3 to 7" in out
+    cell = exercise.read(path).cells[1]
+    assert cell.source == CLAIM.format(below=9).replace("(0, 1)", "(3, 7)") and not cell.outputs
+
+
+@pytest.mark.slow
+def test_a_claim_that_fails_under_a_seed_is_reported_and_its_range_left(course, run):
+    path = course("notebooks", "01_x", lesson(code("claim", CLAIM.format(below=7))))
+    before = path.read_bytes()
+    status, out, _ = run("claims", "1")
+    assert status == 1 and "1 of the runs failed" in out and path.read_bytes() == before
+    assert "seed 4" in out and "FAILED in cell claim" in out
+    assert "The claim does not hold: the seed is 7, claimed: between 0 and 7." in out
+
+
+# ---------------------------------------------------------------- what is kept when a lesson is executed anew
+
+def executed(first, second="print('b')", number="0.91", picture="AAAA"):
+    line = f"{'a number':44}  {number}   claimed: above 0.6   five seeds: 0.8 to 0.9\n"
+    outputs = [{"output_type": "stream", "name": "stdout", "text": line},
+               {"output_type": "display_data", "metadata": {},
+                "data": {"image/png": picture, "text/plain": "<picture>"}}]
+    return nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [
+        {"cell_type": "code", "id": name, "source": source, "metadata": {}, "execution_count": 1,
+         "outputs": outputs} for name, source in (("a", first), ("b", second))]})
+
+
+def kept(new, old):
+    stored.keep_outputs(new, old)
+    return [cell.outputs == before.outputs for cell, before in zip(new.cells, old.cells, strict=True)]
+
+
+def test_outputs_that_differ_only_in_measured_numbers_and_pictures_are_kept():
+    assert kept(executed("a", number="0.93", picture="BBBB"), executed("a")) == [True, True]
+
+
+def test_outputs_after_a_changed_cell_are_stored_anew():
+    assert kept(executed("a", "changed", number="0.93"), executed("a")) == [True, False]
+    assert kept(executed("changed", number="0.93"), executed("a")) == [False, False]
+
+
+def test_another_change_in_the_line_of_a_claim_is_stored():
+    new = executed("a", number="0.93")
+    new.cells[0].outputs[0].text = new.cells[0].outputs[0].text.replace("above 0.6", "above 0.7")
+    assert kept(new, executed("a")) == [False, True]

@@ -7,18 +7,19 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEACHING = {"data", "shapes", "training", "plots", "models", "widgets", "decoding", "metrics", "roadmap"}
+TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "roadmap", "shapes", "training",
+            "widgets"}
 TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab"}
 
 # Everything may import runtime and its own part.
 MAY_IMPORT = {
-    "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(),
+    "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "claims": set(),
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
     "widgets": {"plots"}, "roadmap": {"plots"},
     "checks": TEACHING, "exercise": set(), "speed": {"data", "decoding", "models"},
     "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
     "grading": TEACHING | {"checks", "exercise"},
-    "authoring": {"checks", "data", "exercise", "plots"},
+    "authoring": {"checks", "claims", "data", "exercise", "plots"},
     "exports": {"authoring", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},

@@ -20,10 +20,13 @@ def main(argv=None):
     parser = argparse.ArgumentParser(prog="python -m course_lib.authoring", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, (_, text) in VERBS.items():
-        verbs.add_parser(name, help=text).add_argument("keys", nargs="*", metavar="KEY")
-    given = parser.parse_args(argv)
+        verb = verbs.add_parser(name, help=text)
+        verb.add_argument("keys", nargs="*", metavar="KEY")
+        if name == "notebooks":
+            verb.add_argument("--fresh", action="store_true", help="store all outputs anew, pictures too")
+    given = vars(parser.parse_args(argv))
     try:
-        return VERBS[given.verb][0](given.keys) or 0
+        return VERBS[given.pop("verb")][0](**given) or 0
     except (NotebookError, stored.Fault) as problem:
         print(f"\n{problem}", file=sys.stderr)
         return 1

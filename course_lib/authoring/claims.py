@@ -1,7 +1,10 @@
-"""Do the lessons' claims hold under other seeds?  A claim is an assert in a cell of the lesson."""
+"""Do the lessons' claims hold under other seeds?  `claim(...)` in a cell asserts one and prints it."""
 
+import ast
+import collections
 import time
 
+from ..claims import found
 from ..exercise import read
 from . import execute, stored
 
@@ -9,13 +12,15 @@ SEEDS = range(5)
 
 
 def claims(keys):
-    """Run each lesson under five seeds, store nothing, and report.  Returns 1 if any claim failed.
+    """Run each lesson under five seeds, report, and write the ranges that were seen into its cells.
 
-    A line that a lesson prints and that starts with "margin:" goes into the report.
+    Outputs are not touched: execute the lesson afterwards.  A range is refreshed where every seed held and
+    the cell says seeds=(...) in numbers.  Returns 1 if any claim failed.
     """
     failed = []
     for path in stored.find_all(["notebooks"], keys):
         print(stored.name(path), flush=True)
+        measured = collections.defaultdict(list)
         for seed in SEEDS:
             start, notebook = time.perf_counter(), read(path)
             try:
@@ -25,14 +30,49 @@ def claims(keys):
                 outcome = f"FAILED in cell {problem.cell_id}: {str(problem).strip().splitlines()[-1]}"
                 failed.append((path, seed))
             print(f"  seed {seed}  {time.perf_counter() - start:4.0f} s  {outcome}", flush=True)
-            for line in margins(notebook):
-                print(f"          {line}", flush=True)
+            for key, number in printed(notebook):
+                measured[key].append(number)
+        ranges = {key: (min(seen), max(seen)) for key, seen in measured.items() if len(seen) == len(SEEDS)}
+        for (cell, what), (low, high) in ranges.items():
+            print(f"    {cell:24} {what:44} {low:g} to {high:g}", flush=True)
+        refreshed = refresh(path, ranges)
+        if refreshed:
+            print(f"  {refreshed} ranges written; to store the outputs: make notebooks KEY={path.stem[:2]}")
     print(f"{len(failed)} of the runs failed" if failed else "every claim held under every seed")
     return 1 if failed else 0
 
 
-def margins(notebook):
-    """The lines 'margin: ...' that a run printed."""
-    return [line for cell in notebook.cells for output in cell.get("outputs", [])
-            if output.get("name") == "stdout" for line in output.text.splitlines()
-            if line.startswith("margin:")]
+def printed(notebook):
+    """[((cell id, what), number)] of all the claims that a run printed."""
+    return [((cell.id, what), number) for cell in notebook.cells for output in cell.get("outputs", [])
+            if output.get("name") == "stdout" for what, number in found(output.text)]
+
+
+def refresh(path, ranges):
+    """Write the ranges {(cell id, what): (low, high)} into the cells.  Returns how many changed."""
+    notebook, changed = read(path), 0
+    for cell in notebook.cells:
+        lines = cell.source.splitlines()
+        for place in reversed(_seeds(cell)):
+            what, node = place
+            text = "({:g}, {:g})".format(*ranges[cell.id, what]) if (cell.id, what) in ranges else None
+            line = lines[node.lineno - 1]
+            if text and node.lineno == node.end_lineno and line[node.col_offset:node.end_col_offset] != text:
+                lines[node.lineno - 1] = line[:node.col_offset] + text + line[node.end_col_offset:]
+                changed += 1
+        cell.source = "\n".join(lines)
+    if changed:
+        stored.write(notebook, path)
+    return changed
+
+
+def _seeds(cell):
+    """(what, the node of seeds=(...)) of each call of claim whose text is written out, in order."""
+    if cell.cell_type != "code" or "claim(" not in cell.source:
+        return []
+    calls = [node for node in ast.walk(ast.parse(cell.source))
+             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim"
+             and node.args and isinstance(node.args[0], ast.Constant)]
+    places = [(call.args[0].value, keyword.value) for call in calls for keyword in call.keywords
+              if keyword.arg == "seeds" and isinstance(keyword.value, ast.Tuple)]
+    return sorted(places, key=lambda place: (place[1].lineno, place[1].col_offset))

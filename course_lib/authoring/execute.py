@@ -63,13 +63,19 @@ def _plain(text):
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
-def notebooks(keys):
-    """Execute lessons and solutions and store them; a notebook that fails stays as it was."""
+def notebooks(keys, fresh=False):
+    """Execute lessons and solutions and store them; a notebook that fails stays as it was.
+
+    Where only measured numbers and pictures differ, the stored ones are kept, so that an unchanged lesson
+    gives an empty diff on another machine, too.  fresh: store the new ones, after a change to course_lib.
+    """
     for path in stored.find_all(["notebooks", "solutions"], keys):
         print(f"{stored.name(path)} ...", end=" ", flush=True)
-        start, notebook = time.perf_counter(), read(path)
+        start, before, notebook = time.perf_counter(), read(path), read(path)
         shown.refresh(notebook, path)
         run(notebook, path)
+        if not fresh:
+            stored.keep_outputs(notebook, before)
         wrong = stored.faults(notebook)
         if wrong:
             raise stored.Fault("\n".join([f"{stored.name(path)} is not stored:", *wrong]))

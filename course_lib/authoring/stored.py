@@ -1,9 +1,11 @@
 """How a notebook of the course is stored: the same bytes whoever ran it and whenever."""
 
+import itertools
 import os
 
 import nbformat
 
+from ..claims import sanitized
 from ..exercise import ROOT
 
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -73,6 +75,25 @@ def faults(notebook):
                 found.append(f"cell {cell.id} stores a live widget: use course_lib.widgets, "
                              "which obey COURSE_STATIC")
     return found
+
+
+def keep_outputs(notebook, before):
+    """Keep the outputs that `before` stores where only measured numbers and pictures differ, in place.
+
+    Only up to the first code cell whose source has changed: what follows may rest on the change.
+    """
+    cells = zip([cell for cell in notebook.cells if cell.cell_type == "code"],
+                [cell for cell in before.cells if cell.cell_type == "code"], strict=False)
+    for cell, old in itertools.takewhile(lambda pair: pair[0].source == pair[1].source, cells):
+        if list(map(_compared, cell.outputs)) == list(map(_compared, old.outputs)):
+            cell.outputs = old.outputs
+
+
+def _compared(output):
+    """What nbval compares of an output: its texts without measured numbers, and that there is a picture."""
+    texts = {key: sanitized(value) if isinstance(value, str) and not key.startswith("image/") else key
+             for key, value in output.get("data", {}).items()}
+    return output.output_type, output.get("name"), sanitized(output.get("text", "")), texts
 
 
 def write(notebook, path):
