@@ -11,7 +11,7 @@ ROUNDS ?= 1
 BOOTSTRAP = $(PYTHON) course_lib/bootstrap.py
 RUN = @$(BOOTSTRAP) run --extra test --
 
-.PHONY: help lab test check notebooks exercises grade bench site claims clean distclean
+.PHONY: help lab test check notebooks diagrams exercises grade bench site claims clean distclean
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -30,6 +30,9 @@ check: ## the fast part of test, under two minutes
 
 notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson; FRESH=1: keep no stored output)
 	$(RUN) python -m course_lib.authoring notebooks $(KEY) $(if $(FRESH),--fresh)
+
+diagrams: ## draw notebooks/images/
+	$(RUN) python -m course_lib.authoring diagrams $(KEY)
 
 exercises: ## make exercises/ from solutions/
 	$(RUN) python -m course_lib.authoring exercises $(KEY)

@@ -11,9 +11,11 @@ from course_lib import checks, exercise
 from course_lib.authoring import shown, stored
 
 ROOT = Path(__file__).parents[1]
-SECTIONS = ["The trouble", "The idea", "By hand", "From formula to code", "Look inside", "Put it to work",
-            "Where it breaks", "What the sources say", "Summary", "Exercises", "References"]
+MIDDLE = ["The idea", "By hand", "From formula to code", "Look inside", "Put it to work", "Where it breaks"]
+SECTIONS = ["The problem", *MIDDLE, "Claims, checked", "Since then", "Summary", "Exercises", "References"]
+FIRST_SECTIONS = ["The trouble", *MIDDLE, "What the sources say", "Summary", "Exercises", "References"]
 MORE_MAY_FOLLOW = {"From formula to code", "Look inside"}
+MOST_WORDS = 220  # a clear paragraph or two; a cell holds one idea
 PLACES = re.compile(r"\b(section|eq|equation|figure|algorithm|chapter|table|appendix|page)s?\b", re.I)
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}.*)?")
 DETAILS = re.compile(r"<details>.*?</details>", re.DOTALL)
@@ -43,6 +45,12 @@ def is_lesson(path):
     return path.parent.name == "notebooks" and not path.stem.startswith("00")
 
 
+def rewritten(notebook):
+    """Whether a lesson has the second edition's form; the others keep the first edition's rules."""
+    return not re.search(r"^## The trouble|^\*\*Claim\.\*\*", "\n".join(
+        cell.source for cell in texts(notebook)), re.MULTILINE)
+
+
 # ---------------------------------------------------------------- every notebook
 
 def is_stored_as_the_tool_stores(notebook, path):
@@ -69,8 +77,8 @@ def cells_are_small(notebook, path):
     for cell in texts(notebook):
         plain = re.sub(r"\$\$.*?\$\$", "", DETAILS.sub("", cell.source), flags=re.DOTALL)
         words = len(re.sub(r"^\|.*$", "", plain, flags=re.MULTILINE).split())
-        if words > 130:
-            yield f"text cell {cell.id}: {words} words, at most 130"
+        if words > MOST_WORDS:
+            yield f"text cell {cell.id}: {words} words, at most {MOST_WORDS}"
 
 
 def no_fillers(notebook, path):
@@ -148,6 +156,10 @@ def title_says_claim_needs_and_minutes(notebook, path):
     first = notebook.cells[0]
     if first.cell_type != "markdown" or not re.match(rf"# {path.stem[:2]} · \S.*\n", first.source):
         yield f"the first cell must begin with '# {path.stem[:2]} · Title'"
+    if rewritten(notebook):
+        if not re.search(r"^\*\*You need\*\* \S.*\*\*Time\*\*: \d+ minutes", first.source, re.MULTILINE):
+            yield "the title cell lacks its last line: **You need** ... **Time**: 60 minutes ..."
+        return
     for word in ("Claim", "Needs", "Minutes"):
         if not re.search(rf"^\*\*{word}\.\*\* \S", first.source, re.MULTILINE):
             yield f"the title cell lacks a line **{word}.** ..."
@@ -157,7 +169,7 @@ def sections_come_in_order(notebook, path):
     if not is_lesson(path):
         return
     found, position = headings(notebook, "##"), -1
-    for section in SECTIONS:
+    for section in SECTIONS if rewritten(notebook) else FIRST_SECTIONS:
         places = [number for number, heading in enumerate(found) if heading == section
                   or (section in MORE_MAY_FOLLOW and heading.startswith(section))]
         if not places:
@@ -224,9 +236,77 @@ def checks_point_to_headings(notebook, path):
                 yield f"the check of {item.name} points to {item.where!r}, which is no heading here"
 
 
+TERMS = {  # what the course does not say, and what it says instead
+    r"memory attention": "cross-attention", r"\bbend(s|ing)?\b": "nonlinearity, activation",
+    r"\bdeaf\b": "saturated", r"\bsummit\b": "peak", r"\brivals?\b": "baseline",
+    r"\bslips?\b": "mistake, bug",
+    r"\bblind to\b": "invariant to", r"\bdoes not notice\b": "is invariant to", r"\bfeels?\b": "depends on",
+    r"\bin honest use\b": "at inference", r"\bmanners?\b": "convention", r"\bthe own\b": "its own",
+    r"\bshares? of (the )?attention\b": "attention weight", r"\bslopes?\b": "derivative",
+    r"\bthe words before\b": "the previous tokens", r"\bbeginnings\b": "partial hypotheses",
+    r"\brightly\b": "correctly"}
+
+
+def the_fields_terms_are_used(notebook, path):
+    """The table of terms, in lessons of the second edition: text, and the strings of code."""
+    if not rewritten(notebook):
+        return
+    for cell in notebook.cells:
+        words = CODE.sub("", cell.source) if cell.cell_type == "markdown" else " ".join(
+            node.value for node in ast.walk(ast.parse(cell.source))
+            if isinstance(node, ast.Constant) and isinstance(node.value, str))
+        for term, better in TERMS.items():
+            for found in re.finditer(term, words, re.IGNORECASE):
+                yield f"{cell.id}: {found[0]!r}; say {better}"
+
+
+DRAWS = re.compile(r"\b(plots\.\w+|picture|lines|heatmap|links)\(|axes\.")
+
+
+def collapsed(cell):
+    """Whether its input is folded in JupyterLab, and on the site."""
+    return (bool(cell.metadata.get("jupyter", {}).get("source_hidden")),
+            "hide-input" in cell.metadata.get("tags", []))
+
+
+def drawing_is_collapsed_and_measuring_is_not(notebook, path):
+    """Cells whose only purpose is a picture are folded; models, data and claims stay open."""
+    if not rewritten(notebook):
+        return
+    for cell in code(notebook):
+        hidden, tagged = collapsed(cell)
+        shows = any("image/png" in output.get("data", {}) for output in cell.outputs)
+        works = re.search(r"^(def |class )|\bclaim\(|\bfit\(", cell.source, re.MULTILINE)
+        if hidden != tagged:
+            yield f"{cell.id}: source_hidden and the tag hide-input go together"
+        if shows and DRAWS.search(cell.source) and not works and not hidden:
+            yield f"{cell.id} only draws: fold its input (jupyter.source_hidden, tag hide-input)"
+        if hidden and "claim(" in cell.source:
+            yield f"{cell.id} measures: leave it open"
+        if not hidden and re.search(r"^\s*assert\b", cell.source, re.MULTILINE):
+            yield f"{cell.id}: an assert in the reading path; use claim(...)"
+
+
+def graded_code_is_written_first(notebook, path):
+    """What an exercise asks for is shown folded, under a line that says: write it yourself first."""
+    if not rewritten(notebook) or path.stem not in checks.stems():
+        return
+    graded = checks.items(path.stem).keys()
+    for before, cell in zip(notebook.cells, notebook.cells[1:]):
+        if cell.cell_type != "code":
+            continue
+        names = {node.name for node in ast.parse(cell.source).body
+                 if isinstance(node, (ast.FunctionDef, ast.ClassDef))} & graded
+        if names and not all(collapsed(cell)):
+            yield f"{cell.id} shows {', '.join(names)}, which the exercise asks for: fold its input"
+        if names and not (before.cell_type == "markdown" and "Write it yourself first" in before.source):
+            yield f"above {cell.id} a line is missing: **Write it yourself first**: exercise NN, item ..."
+
+
 EVERY = [is_stored_as_the_tool_stores, cell_ids_are_names, cells_are_small, no_fillers, no_trailing_semicolon,
          links_resolve, library_source_is_word_for_word]
 EXECUTED = [outputs_are_stored_in_order, outputs_hold_nothing_that_changes, set_up_is_one_cell]
-LESSON = [pictures_are_described, title_says_claim_needs_and_minutes, sections_come_in_order,
+LESSON = [the_fields_terms_are_used, drawing_is_collapsed_and_measuring_is_not, graded_code_is_written_first,
+          pictures_are_described, title_says_claim_needs_and_minutes, sections_come_in_order,
           predictions_are_run_and_explained, choices_are_plain_text, summary_and_references_are_whole,
           checks_point_to_headings]

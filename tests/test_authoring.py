@@ -86,7 +86,7 @@ def test_a_lesson_is_executed_and_stored_in_one_form(course, run):
     assert [dict(cell.metadata) for cell in cells[1:3]] == [{}, {"tags": ["kept"]}]
     assert [output.text for output in cells[1].outputs] == ["SEED 3\n"], "a timing, or another seed"
     assert [output.output_type for output in cells[2].outputs] == ["execute_result"]
-    assert cells[2].outputs[1].execution_count == 2 and "image/png" in cells[2].outputs[1].data
+    assert cells[2].outputs[0].execution_count == 2 and "image/png" in cells[2].outputs[0].data
     assert "image/png" in cells[3].outputs[0].data, "the default picture of a slider"
     assert cells[4].source == inspect.getsource(rnn.rnn_step).rstrip()
     before = path.stat().st_mtime_ns

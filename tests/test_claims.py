@@ -72,5 +72,5 @@ def test_strict_nbval_leaves_out_that_number_and_nothing_else(stored, passes, tm
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     line = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider",
             "-p", "conftest", "-c", str(exercise.ROOT / "pyproject.toml"), str(notebook)]
-    done = subprocess.run(line, cwd=exercise.ROOT, env=environment, capture_output=True, text=True, timeout=120)
-    assert (done.returncode == 0) == passes, done.stdout
+    done = subprocess.run(line, cwd=exercise.ROOT, env=environment, capture_output=True, timeout=120)
+    assert (done.returncode == 0) == passes, done.stdout.decode()

@@ -75,10 +75,15 @@ def printed(words, name="stdout"):
 ERROR = {"output_type": "error", "ename": "E", "evalue": "v", "traceback": []}
 WIDGET = {"output_type": "display_data", "data": {"application/vnd.jupyter.widget-view+json": {}}}
 PICTURE = {"output_type": "display_data", "data": {"image/png": "iVBOR", "text/plain": "<picture>"}}
-TITLE = "# 01 · A title\n\n**Claim.** It is so.\n\n**Needs.** Little.\n\n**Minutes.** 5."
+TITLE = "# 01 · A title\n\nIt is so.\n\n**You need** little. **Time**: 5 minutes, one of them computing."
+OLD_TITLE = "# 01 · A title\n\n**Claim.** It is so.\n\n**Needs.** Little.\n\n**Minutes.** 5."
 QUIZ = 'quiz("What?", ("a", True, "b"), ("c", False, "d"))'
 WHY = "<details><summary>Why</summary>\n\nBecause.\n\n</details>"
 SECTIONS = [text(f"## {section}") for section in lint_rules.SECTIONS]
+OLD_SECTIONS = [text(f"## {section}") for section in lint_rules.FIRST_SECTIONS]
+DRAW, GRADED = "plots.lines(x, y)", "def rnn_step():\n    pass"
+FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
+FIRST = text("> **Write it yourself first**: exercise 01, item 1. Then open the cell below and compare.")
 SIX = text("## Summary\n\n" + "\n".join(f"{n}. It is so." for n in range(1, 7)))
 REFERENCES = text("## References\n\n- Elman (1990), section 2.")
 SHOWS = {"shows": "course_lib.runtime:static"}
@@ -88,8 +93,8 @@ BITES = {
     "cell_ids_are_names": ([text("a", "predict-scale")], [
         [text("a", "a1b2c3d4")], [text("a", "12345678")], [text("a", "Predict")], [text("a", "a_b")],
         [text("a", "same"), text("b", "same")], [text("a", "0b1c5a2e-1111-2222-3333-444455556666")]]),
-    "cells_are_small": ([code("a = 1\n" * 25), text("word " * 130 + WHY + "\n| a | b |\n" * 90)],
-                        [[code("a = 1\n" * 26)], [text("word " * 131)]]),
+    "cells_are_small": ([code("a = 1\n" * 25), text("word " * 220 + WHY + "\n| a | b |\n" * 90)],
+                        [[code("a = 1\n" * 26)], [text("word " * 221)]]),
     "no_fillers": ([text("We justify `just` adjustments.")],
                    [[text("Simply add them.")], [text("It is just a sum")], [text("obviously")]]),
     "no_trailing_semicolon": ([code("seed(0)")], [[code("seed(0);\n")]]),
@@ -111,9 +116,21 @@ BITES = {
         [code("1", output=PICTURE), text("## Next")]]),
     "title_says_claim_needs_and_minutes": (
         [text(TITLE)],
-        [[text(TITLE.replace("01", "02"))], [text(TITLE.replace("**Needs.**", "Needs"))], [text("Hello")]]),
+        [[text(TITLE.replace("01", "02"))], [text(TITLE.replace("**You need**", "Needs"))], [text("Hello")],
+         [text(TITLE.replace("5 minutes", "a while"))], [text(OLD_TITLE.replace("**Needs.**", "Needs"))]]),
     "sections_come_in_order": (
-        SECTIONS, [SECTIONS[1:], [*SECTIONS[1:], SECTIONS[0]], [text("# The trouble")]]),
+        SECTIONS, [SECTIONS[1:], [*SECTIONS[1:], SECTIONS[0]], [text("# The problem")], OLD_SECTIONS[:5]]),
+    "the_fields_terms_are_used": (
+        [text("The softmax has saturated."), code("print('peak')")],
+        [[text("It is deaf.")], [code("title = 'The summit comes late'")], [text("It turns a blind to b.")]]),
+    "drawing_is_collapsed_and_measuring_is_not": (
+        [code(DRAW, output=PICTURE, **FOLDED), code("claim('x', x, above=1)"),
+         code(f"def draw():\n    return {DRAW}\ndraw()", output=PICTURE)],
+        [[code(DRAW, output=PICTURE)], [code("assert x > 1")], [code("claim('x', 1)", **FOLDED)],
+         [code(DRAW, output=PICTURE, jupyter={"source_hidden": True})]]),
+    "graded_code_is_written_first": (
+        [FIRST, code(GRADED, **FOLDED), code("def train():\n    pass")],
+        [[FIRST, code(GRADED)], [text("a"), code(GRADED, **FOLDED)]]),
     "predictions_are_run_and_explained": (
         [code(QUIZ), code("1"), text(WHY), code(QUIZ), code("1"), text("# x"), text(WHY)],
         [[code(QUIZ), code("1"), text(WHY)], [code(QUIZ), code("1"), code(QUIZ), code("1"), text("why")],

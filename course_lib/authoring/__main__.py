@@ -4,11 +4,12 @@ import argparse
 import sys
 
 from ..exercise import NotebookError
-from . import claims, execute, handout, shown, site, stored
+from . import claims, diagrams, execute, handout, shown, site, stored
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
     "exercises": (handout.exercises, "make exercises/ from solutions/"),
+    "diagrams": (diagrams.diagrams, "draw the diagrams into notebooks/images/"),
     "shows": (shown.shows, "refresh the cells that show the library's source"),
     "site": (site.site, "the lessons as pages to read, in site/"),
     "claims": (claims.claims, "run the lessons under five seeds: do their claims hold?"),
