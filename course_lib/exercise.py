@@ -22,6 +22,7 @@ ROOT = Path(os.environ.get("COURSE_ROOT") or Path(__file__).parents[1])
 STUB = 'raise NotImplementedError("write your answer here")'
 PRISTINE = ".pristine"  # a folder of a release
 LARGEST = 50_000_000  # bytes; a notebook without its outputs has some ten thousand
+DAMAGED = "your file is cut off or damaged. In JupyterLab: File, Save Notebook; then hand it in again"
 REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION.*?### END SOLUTION[^\n]*", re.MULTILINE | re.DOTALL)
 
 
@@ -48,13 +49,15 @@ def read(path):
     except OSError as problem:
         raise NotebookError(f"{path}: can't be read ({problem.strerror})") from None
     if not text.strip():
-        raise NotebookError(f"{path}: the file is empty")
+        raise NotebookError(f"{path}: {DAMAGED}")
     try:
         notebook = nbformat.convert(nbformat.reader.reads(text), 4)  # not validated: the odd can be used too
         for cell in notebook.cells:
             parts = (cell.cell_type, str), (cell.source, str), (cell.metadata, dict)
             if not all(isinstance(part, kind) for part, kind in parts):
                 raise ValueError("a cell without type, text or metadata")
+    except nbformat.reader.NotJSONError:
+        raise NotebookError(f"{path}: {DAMAGED}") from None
     except Exception as problem:  # nbformat raises whatever the broken file led to
         raise NotebookError(f"{path}: not a Jupyter notebook ({type(problem).__name__}: "
                             f"{' '.join(str(problem).split())[:80]})") from None

@@ -80,7 +80,7 @@ def test_a_broken_notebook_costs_its_own_parts(tmp_path, hand_in):
     hand_in("09_multi_head_attention")
     (tmp_path / "08_self_attention_and_masks.ipynb").write_text("{", encoding="utf-8")
     told = capstone.gather(tmp_path).told
-    assert "not a Jupyter notebook" in told["causal_mask"].why and told["split_heads"].mine
+    assert "cut off or damaged" in told["causal_mask"].why and told["split_heads"].mine
 
 
 # ---------------------------------------------------------------- train

@@ -183,7 +183,7 @@ def test_watch_checks_again_at_every_save_until_it_is_stopped(root, course):
     until("Watching")
     watching.send_signal(signal.SIGINT)
     assert watching.wait(20) == 0
-    assert "not a Jupyter notebook" in wrong(watching.stderr.read())
+    assert "cut off or damaged" in wrong(watching.stderr.read())
 
 
 def test_help_and_hints_come_without_torch(root):
