@@ -2,7 +2,9 @@
 
 import inspect
 import json
+import re
 import shutil
+import subprocess
 
 import nbformat
 import pytest
@@ -46,6 +48,7 @@ def lesson(*cells):
 def course(tmp_path, monkeypatch):
     """An empty course; write(folder, name, notebook) puts a notebook there, as an editor stores it."""
     monkeypatch.setattr(stored, "ROOT", tmp_path)
+    monkeypatch.setattr(exercise, "ROOT", tmp_path)
 
     def write(folder, name, notebook):
         path = tmp_path / folder / f"{name}.ipynb"
@@ -199,18 +202,56 @@ def test_no_backup_where_only_the_stub_or_other_cells_changed(handed_out, run):
 # ---------------------------------------------------------------- site
 
 def test_the_site_leads_from_page_to_page(course, run):
-    course("notebooks", "01_x", lesson(code("a", "1")))
-    course("exercises", "01_x", lesson(code("a", "1")))
+    for folder in ("notebooks", "exercises", "solutions"):
+        course(folder, "01_x", lesson(code("a", "1")))
     table = "| lesson | what |\n|---|---|\n| [01](notebooks/01_x.ipynb) | it |\n"
     (course.root / "README.md").write_text(f"# The course\n\n| a |\n|---|\n| other |\n\n{table}")
     assert run("site")[0] == 0
     page = (course.root / "site/notebooks/01_x.html").read_text()
     assert '<a href="../exercises/01_x.html#a-b">' in page and "<title>01 · A title</title>" in page
-    assert 'href="../index.html"' in page and "require" not in page and "mermaid" not in page
+    assert 'href="../index.html"' in page
     index = (course.root / "site/index.html").read_text()
     assert '<a href="notebooks/01_x.html">01</a>' in index and "<h1>The course</h1>" in index
     assert "other" not in index
     assert (course.root / "site/exercises/01_x.html").exists()
+
+
+def test_the_site_shows_what_was_committed_and_handed_out(course, run):
+    """Not what somebody ran or wrote in the working copy: no live widget, no answer."""
+    stub = f"def rnn_step():\n    {exercise.STUB}"
+    answer = "### BEGIN SOLUTION\n    return 'from the solution'\n    ### END SOLUTION"
+    marked = {"nbgrader": {"grade_id": "rnn_step", "solution": True, "grade": False}}
+    course("solutions", "01_x", lesson(code("a", stub.replace(exercise.STUB, answer), **marked)))
+    course("exercises", "01_x", lesson(code("a", "def rnn_step():\n    return 'by a learner'", **marked)))
+    slider = code("a", "explore(draw)")
+    slider.outputs = [nbformat.v4.new_output("stream", text="as committed\n")]
+    path = course("notebooks", "01_x", lesson(slider))
+    for line in ("init -q", "add .", "-c user.name=a -c user.email=a@b.c commit -qm all"):
+        subprocess.run(["git", "-C", course.root, *line.split()], check=True)
+    live = {stored.LIVE: {"model_id": "a"}, "text/plain": "VBox(children=(IntSlider(value=1),))"}
+    slider.outputs = [nbformat.v4.new_output("display_data", live)]
+    course("notebooks", "01_x", lesson(slider))
+    assert run("site")[0] == 0
+    lessons, sheet = ((course.root / "site" / folder / "01_x.html").read_text()
+                      for folder in ("notebooks", "exercises"))
+    assert "as committed" in lessons and "VBox" not in lessons
+    assert "NotImplementedError" in sheet and "by a learner" not in sheet and "from the solution" not in sheet
+    shutil.rmtree(course.root / ".git")    # a copy without git: the file itself, without the live widget
+    live["image/png"] = "iVBORw0KGgo="
+    slider.outputs = [nbformat.v4.new_output("display_data", live)]
+    path.write_text(json.dumps(lesson(slider)))
+    assert run("site")[0] == 0
+    page = (course.root / "site/notebooks/01_x.html").read_text()
+    assert "VBox" not in page and "data:image/png;base64,iVBORw0KGgo=" in page
+
+
+def test_what_a_lesson_folds_is_folded_on_its_page(course, run):
+    quiz = code("a", "quiz('q', ('a', True, 'the answer'))", jupyter={"source_hidden": True})
+    course("notebooks", "01_x", lesson(quiz, code("b", "shown = 1")))
+    assert run("site")[0] == 0
+    page = (course.root / "site/notebooks/01_x.html").read_text()
+    folded = re.findall(r"<details[^>]*>\s*<summary>Show the code</summary>(.*?)</details>", page, re.DOTALL)
+    assert len(folded) == 1 and "the answer" in folded[0] and page.count("the answer") == 1
 
 
 def test_without_a_readme_the_index_lists_the_titles(course, run):

@@ -1,23 +1,38 @@
-"""The notebooks as pages to read, in site/: no Jupyter needed, links lead from page to page."""
+"""The notebooks as pages to read, in site/: no Jupyter and no network needed, links lead from page to page.
+
+Lessons are shown as they were committed, exercises as they are handed out: what somebody ran or wrote in
+the working copy is not published.
+"""
 
 import html
 import re
 import shutil
+import subprocess
 
+import nbformat
+from jinja2 import pass_context
 from nbconvert import HTMLExporter
-from nbconvert.filters.markdown_mistune import markdown2html_mistune
+from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath, markdown2html_mistune
 
-from ..exercise import read
+from ..exercise import pristine, read
+from ..markdown import formula
 from . import stored
 
 FOLDERS = ["notebooks", "exercises"]
 LINK = re.compile(r"""((?:\]\(|href=["'])(?![a-z]+:)[^)"'#\s]*?)\.ipynb(?=[#)"'])""")
 TITLE = re.compile(r"^# +(.+)$", re.MULTILINE)
 
-# nbconvert's page, less two scripts from elsewhere that only live widgets and diagrams need.
+# nbconvert's page without scripts from elsewhere; cells that JupyterLab shows folded are folded.
 PAGE = """{% extends 'lab/index.html.j2' %}
 {% block html_head_js_requirejs %}{% endblock %}
 {% block html_head_js_mermaidjs %}{% endblock %}
+{% block html_head_js_mathjax %}{% endblock %}
+{% block input_group %}
+{% if cell.metadata.get("jupyter", {}).get("source_hidden") %}
+<details style="margin: .5em 0 .5em 5em; font: 14px system-ui, sans-serif">
+<summary>Show the code</summary>{{ super() }}</details>
+{% else %}{{ super() }}{% endif %}
+{% endblock %}
 {% block body_header %}{{ super() }}
 <p style="margin: 1em 2em"><a href="../index.html">All lessons</a></p>
 {% endblock %}
@@ -27,7 +42,7 @@ INDEX = """<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{title}</title><style>
 body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60em; margin: 2em auto; padding: 0 1em }}
-table {{ border-collapse: collapse }}
+table {{ border-collapse: collapse; display: block; overflow-x: auto }}
 th, td {{ text-align: left; vertical-align: top; padding: .4em .8em; border-bottom: 1px solid #ccc }}
 a {{ color: #0060a0 }}
 </style></head><body><h1>{title}</h1>
@@ -37,17 +52,52 @@ a {{ color: #0060a0 }}
 
 
 def site(keys):
-    """Convert the stored lessons and exercises, as they are; with keys only those."""
+    """Convert the lessons and the exercises; with keys only those."""
     out = stored.ROOT / "site"
     if not keys:
         shutil.rmtree(out, ignore_errors=True)
     paths = [path for folder in FOLDERS for path in stored.find(folder, keys)]
     for path in paths or stored.find_all(FOLDERS, keys):
+        notebook = pristine(path.stem) if path.parent.name == "exercises" else committed(path)
         page = out / path.parent.name / f"{path.stem}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(to_html(read(path)), encoding="utf-8")
+        page.write_text(to_html(notebook), encoding="utf-8")
     (out / "index.html").write_text(index(), encoding="utf-8")
     print(f"{len(paths)} pages: open {out / 'index.html'}")
+
+
+def committed(path):
+    """The notebook as git's last commit has it, or where there is none as it lies there; no live widgets."""
+    try:
+        shown = subprocess.run(["git", "-C", path.parent, "show", f"HEAD:./{path.name}"], capture_output=True)
+        known = shown.returncode == 0
+    except OSError:  # no git
+        known = False
+    notebook = nbformat.reads(shown.stdout.decode("utf-8"), 4) if known else read(path)
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            if stored.LIVE in output.get("data", {}):  # beside it may be a picture, and its repr
+                del output.data[stored.LIVE]
+                output.data.pop("text/plain", None)
+    return stored.normalise(notebook)
+
+
+class Renderer(IPythonRenderer):
+    """nbconvert's Markdown, with formulas that need no script."""
+
+    def block_math(self, body):
+        return formula(body, "block")
+
+    def inline_math(self, body):
+        return formula(body)
+
+
+class Exporter(HTMLExporter):
+    """nbconvert's page of a notebook with this Renderer."""
+
+    @pass_context
+    def markdown2html(self, context, source):
+        return MarkdownWithMath(renderer=Renderer(escape=False)).render(source)
 
 
 def to_html(notebook):
@@ -55,7 +105,7 @@ def to_html(notebook):
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             cell.source = LINK.sub(r"\1.html", cell.source)
-    exporter = HTMLExporter(raw_template=PAGE)
+    exporter = Exporter(raw_template=PAGE)
     return exporter.from_notebook_node(notebook, {"metadata": {"name": title(notebook)}})[0]
 
 
