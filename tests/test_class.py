@@ -20,7 +20,7 @@ from course_lib import exercise
 from course_lib.grading import GradingError, classroom, cluster, rivals
 
 pytestmark = pytest.mark.slow
-FILES = ("grades.csv", "results.json", "junit.xml", "overview.html")
+FILES = ("grades.csv", "results.json", "junit.xml", "index.html", "overview.html")
 
 
 @pytest.fixture(scope="module")

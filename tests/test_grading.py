@@ -7,6 +7,7 @@ import inspect
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ from course_lib.grading import (
     grade,
     gradebook,
     merge,
+    pages,
     pool,
     report,
     submissions,
@@ -241,7 +243,8 @@ def test_results_have_the_promised_form(graded):
         assert one.keys() - {"message"} == {"student", "exercise", "path", "status", "score", "max_score",
                                             "items"}
         for item in one["items"]:
-            assert item.keys() == {"name", "points", "max_points", "passed", "mistake", "message", "status"}
+            assert item.keys() == {"name", "points", "max_points", "passed", "mistake", "message", "status",
+                                   "remark"}
 
 
 def test_the_table_is_whole_and_no_formula(graded):
@@ -260,7 +263,7 @@ def test_junit_counts_every_item(graded):
 
 
 class Page(HTMLParser):
-    """The tags and the text of a page."""
+    """The tags and the text of a page, which loads nothing and links only to itself."""
 
     def __init__(self, text):
         super().__init__()
@@ -269,7 +272,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         self.tags.append(tag)
-        assert not {name for name, _ in attributes} & {"src", "href", "onload", "onclick"}
+        assert not {name for name, _ in attributes} & {"src", "onload", "onclick"}
+        assert dict(attributes).get("href", "#").startswith("#")
 
     def handle_data(self, text):
         self.text += text
@@ -287,19 +291,33 @@ def test_every_student_has_a_page_that_needs_nothing_else(graded):
 def test_a_page_tells_all_that_helps(graded):
     text = (graded[0] / "out" / "submissions" / "three" / "01.html").read_text(encoding="utf-8")
     told = Page(text).text
-    for part in ("Asked: lstm_step(x_t, h_prev, c_prev, W, U, b) returns h_t (B, d_h), c_t (B, d_h)",
-                 IFOG.strip(), "the gates are read in the order i, f, o, g", "expected", "See lesson 01",
-                 "They ran apart"):
+    for part in ("One step of the LSTM.", "return torch.sigmoid(o) * torch.tanh(c_t), c_t",
+                 "the gates are read in the order i, f, o, g", "expected", "b_h = torch.tensor([",
+                 f"section “{ITEMS['lstm_step'].where}”", "notebooks/01_long_term_dependency.ipynb"):
         assert part in told, part
-    assert text.count("<details open>") == 3 and text.count("<details>") == 3
+    assert len(re.findall("<details open><summary>Your answer", text)) == 3
+    assert text.count("<summary>The task") == len(ITEMS) and "<math" in text
     sandbox = json.loads((graded[0] / "out" / "results.json").read_text())["sandbox"]
-    assert sandbox in told
+    assert sandbox not in told and sandbox in (graded[0] / "out" / "index.html").read_text(encoding="utf-8")
+
+
+def test_the_line_that_raised_is_marked_in_the_answer(graded):
+    text = (graded[0] / "out" / "submissions" / "clumsy" / "01.html").read_text(encoding="utf-8")
+    assert re.findall("<mark>(.*?)</mark>", text) == ["def rnn_step(x_t)", "    return my_helper(*args)"]
+
+
+@pytest.mark.parametrize("student", ["b-empty", "b-text"])
+def test_a_damaged_file_says_what_to_do_and_nothing_else(graded, student):
+    told = Page((graded[0] / "out" / "submissions" / student / "01.html").read_text(encoding="utf-8")).text
+    assert "Your file is cut off or damaged. In JupyterLab: File, Save Notebook; then hand it in" in told
+    assert "answer" not in told
 
 
 def test_a_page_escapes_what_an_answer_says():
     item = {"name": "x", "points": 0, "max_points": 1, "passed": False, "mistake": None, "status": "error",
             "message": "<img src=x onerror=alert(1)>", "see": None}
-    page = Page(report.page({"student": "a", "exercise": STEM, "score": 0, "max_score": 1, "items": [item]}))
+    result = {"student": "a", "exercise": STEM, "score": 0, "max_score": 1, "items": [item]}
+    page = Page(pages.feedback(result, pages.sheet(STEM)))
     assert "img" not in page.tags and "<img src=x" in page.text
 
 

@@ -5,8 +5,9 @@ kernel       runs cells, and only computes   wire        what a kernel said, as 
 inside       the part that runs in it        sitting     one notebook's way through its kernel
 plugin       cells as pytest items, on nbval grade       one notebook, or a class
 question     what is the same for everybody  gradebook   the folder of results
-report       CSV, JSON, JUnit and HTML       overview    the class on one page
-words        what it says beyond the checks
+report       CSV, JSON, JUnit and the pages  pages       feedback, and the teacher's index
+words        what it says beyond the checks  overview    the class on one page
+evidence     what a page shows of a wrong answer
 pool         several at a time               cluster     on many machines
 traces       what a cell may leave behind    bench, rivals: how fast it is
 

@@ -1,7 +1,6 @@
 """Grade one notebook."""
 
 import importlib
-import inspect
 import secrets
 from dataclasses import dataclass
 
@@ -63,15 +62,10 @@ def grade_notebook(path, stem, settings):
         verdict = seat.verdicts[name]
         row = _row(name, item.points, verdict.status, verdict.message, verdict.mistake,
                    checks.pointer(stem, item))
-        rows.append({**row, "asked": asked(item), "answer": tidy(merged.given.get(name, ""), LONGEST) or None,
-                     "detail": None if verdict.passed else seat.details.get(name)})
+        rows.append({**row, "section": item.where,
+                     "answer": tidy(merged.given.get(name, ""), LONGEST) or None,
+                     "evidence": None if verdict.passed else seat.details.get(name)})
     return _totals({**result, "items": rows, "sandbox": seat.sandbox})
-
-
-def asked(item):
-    """What an item is to do: how it is called, and what it returns."""
-    arguments = inspect.signature(item.reference).parameters
-    return f"{item.name}({', '.join(arguments)}) returns {', '.join(item.returns)}"
 
 
 def _row(name, points, status, message, mistake=None, see=None):

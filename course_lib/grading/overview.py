@@ -3,51 +3,84 @@
 import statistics
 from collections import Counter
 
+from .pages import template
+
 BINS = 10  # bars of the distribution
-REASONS = 3  # told for each item
-STATUSES = {"missing": "not answered", "wrong": "wrong, in a way that has no name",
-            "error": "raised an error, or could not be compared", "timeout": "did not come to an end",
-            "free_call": "called a library for the answer", "unreadable": "in a notebook that can't be read",
-            "failed": "not graded"}
+REASONS = 3  # shown for each item
+AGAIN = 5  # mistakes that are shown as worth teaching again
+FEWEST, TENTH = 3, 0.1  # notebooks that such a mistake is in, and their share of the class
+
+# Each item of each notebook is counted in exactly one of these columns.
+COLUMNS = {"passed": "passed", "mistake": "named mistake", "wrong": "wrong otherwise", "error": "error",
+           "timeout": "timed out", "free_call": "library call", "missing": "not answered",
+           "unreadable": "unreadable", "failed": "not graded", "absent": "no notebook"}
+REASON = {"wrong": "wrong in a way that has no name", "error": "raised an error, or could not be compared",
+          "timeout": "did not come to an end", "free_call": "called a library function that is the answer"}
 
 
-def page(graded, template):
-    """overview.html of a summary (results.json).  template: of a page, everything put in is escaped."""
-    stems = sorted({one["exercise"] for one in graded["submissions"] if one["exercise"]})
-    parts = [exercise([one for one in graded["submissions"] if one["exercise"] == stem], stem)
-             for stem in stems]
-    ahead = sorted((reason for part in parts for item in part["items"] for reason in item["reasons"]
-                    if reason["named"]), key=lambda reason: -reason["count"])
-    return template.render(parts=parts, again=ahead[:5]) + "\n"
+def page(graded, titles=None):
+    """overview.html of a summary (results.json).  titles: {exercise: its title}."""
+    found = graded["submissions"]
+    students = len({one["student"] for one in found})
+    stems = sorted({one["exercise"] for one in found if one["exercise"]})
+    parts = [exercise([one for one in found if one["exercise"] == stem], stem, students) for stem in stems]
+    for part in parts:
+        part["title"] = (titles or {}).get(part["exercise"]) or part["exercise"].replace("_", " ")
+    least = max(FEWEST, TENTH * students)
+    again = sorted((reason for part in parts for item in part["items"] for reason in item["reasons"]
+                    if reason["named"] and reason["count"] >= least), key=lambda reason: -reason["count"])
+    return template("overview").render(parts=parts, again=again[:AGAIN], students=students, least=least,
+                                       files=len(found), strange=sum(not one["exercise"] for one in found),
+                                       columns=COLUMNS) + "\n"
 
 
-def exercise(results, stem):
-    """What the page says of one exercise.  results: its submissions, at least one."""
-    shares = [one["score"] / one["max_score"] if one["max_score"] else 0.0 for one in results]
-    scores = [one["score"] for one in results]
+def exercise(results, stem, students):
+    """What the page says of one exercise.  results: its submissions, at least one.  students: how many."""
+    graded = [one for one in results if one["status"] == "graded"]
+    shares = [one["score"] / one["max_score"] if one["max_score"] else 0.0 for one in graded]
     bins = Counter(min(int(share * BINS), BINS - 1) for share in shares)
-    highest = max(bins.values())
+    highest = max(bins.values(), default=1)
     names = [item["name"] for item in max(results, key=lambda one: len(one["items"]))["items"]]
-    return {"title": stem.replace("_", " "), "count": len(results), "worth": results[0]["max_score"],
-            "mean": statistics.mean(scores), "median": statistics.median(scores),
+    items = [item(results, name, stem, students) for name in names]
+    notebooks = Counter(_state(one) for one in results)
+    notebooks["without a notebook"] = students - len(results)
+    return {"exercise": stem, "notebooks": notebooks, "graded": len(graded), "worth": results[0]["max_score"],
+            "mean": statistics.mean([one["score"] for one in graded] or [0]),
+            "median": statistics.median([one["score"] for one in graded] or [0]),
             "bars": [{"from": 100 * at // BINS, "to": 100 * (at + 1) // BINS, "count": bins[at],
                       "height": 100 * bins[at] / highest} for at in range(BINS)],
-            "items": [item(results, stem, name) for name in names]}
+            "items": items, "used": [name for name in COLUMNS if any(item["counts"][name] for item in items)]}
 
 
-def item(results, stem, name):
-    """What the page says of one item: the share that passed, and why the others did not."""
+def item(results, name, stem, students):
+    """What the page says of one item: in "counts" every student once, and the commonest reasons."""
     found = [item for one in results for item in one["items"] if item["name"] == name]
-    wrong = Counter(_reason(one) for one in found if not one["passed"])
-    passed = sum(one["passed"] for one in found)
-    return {"name": name, "passed": passed, "count": len(found), "share": 100 * passed / len(found),
+    counts = Counter(column(one) for one in found)
+    counts["absent"] = students - len(found)
+    wrong = Counter(_reason(one) for one in found if column(one) in ("mistake", *REASON))
+    remarks = Counter(one["remark"] for one in found if one["passed"] and one.get("remark"))
+    return {"name": name, "counts": counts, "class": sum(counts.values()), "remarks": remarks.most_common(),
             "reasons": [{"item": name, "exercise": stem.split("_")[0], "named": named, "text": text,
-                         "count": count, "share": 100 * count / len(found)}
+                         "count": count, "share": 100 * count / students}
                         for (named, text), count in wrong.most_common(REASONS)]}
+
+
+def column(one):
+    """The key in COLUMNS that an item of a result is counted under."""
+    if one["passed"]:
+        return "passed"
+    if one["mistake"]:
+        return "mistake"
+    return one["status"] if one["status"] in COLUMNS else "failed"
+
+
+def _state(one):
+    """What became of a notebook, in words."""
+    return one["status"] if one["status"] in ("graded", "unreadable") else "not graded"
 
 
 def _reason(one):
     """(whether it is a mistake that has a name, what went wrong in words that hold for a whole class)"""
     if one["mistake"]:
         return True, one["message"].split("\n")[0]
-    return False, STATUSES.get(one["status"], one["status"])
+    return False, REASON[column(one)]

@@ -5,15 +5,12 @@ import io
 import json
 import re
 import xml.etree.ElementTree as xml
-from pathlib import Path
+from urllib.parse import quote
 
-import jinja2
+from . import overview, pages
 
-from . import overview
-
-TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = ["student", "exercise", "item", "points", "max_points", "status", "mistake", "message"]
-ITEM = ["name", "points", "max_points", "passed", "mistake", "message", "status"]
+ITEM = ["name", "points", "max_points", "passed", "mistake", "message", "status", "remark"]
 
 
 def summary(seed, results):
@@ -22,18 +19,24 @@ def summary(seed, results):
     return {"seed": seed, "sandbox": "; ".join(sandboxes) or "nothing was run", "submissions": [
         {**{key: result[key] for key in ("student", "exercise", "path", "status", "score", "max_score")},
          **({"message": result["message"]} if "message" in result else {}),
-         "items": [{key: item[key] for key in ITEM} for item in result["items"]]} for result in results]}
+         "items": [{key: item.get(key) for key in ITEM} for item in result["items"]]} for result in results]}
 
 
 def write_all(book, graded, results):
     """Write every file about `graded`, a summary, into the gradebook; `results` are {submission: result}."""
-    template = page_template()
+    made, hrefs = pages.template("feedback"), []
+    sheets = {stem: pages.sheet(stem or "") for stem in {result["exercise"] for result in results.values()}}
     for submission, result in results.items():
-        book.write(book.path(submission, ".html"), page(result, template))
+        path = book.path(submission, ".html")
+        hrefs.append(quote(path.relative_to(book.folder).as_posix()))
+        date = pages.date_of(submission.path)
+        book.write(path, pages.feedback(result, sheets[result["exercise"]], date, made))
     book.write(book.folder / "results.json", json.dumps(graded, indent=1) + "\n")
     book.write(book.folder / "grades.csv", table(graded))
     book.write(book.folder / "junit.xml", junit(graded))
-    book.write(book.folder / "overview.html", overview.page(graded, page_template("overview.html.j2")))
+    book.write(book.folder / "index.html", pages.index(graded, hrefs))
+    titles = {stem: one.title for stem, one in sheets.items()}
+    book.write(book.folder / "overview.html", overview.page(graded, titles))
 
 
 def table(graded):
@@ -79,18 +82,3 @@ def junit(graded):
 def _text(text):
     """Text without the characters that XML can't hold."""
     return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "?", text)
-
-
-def page_template(name="feedback.html.j2"):
-    """The template of a page; everything put into it is escaped."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                              undefined=jinja2.StrictUndefined).get_template(name)
-
-
-def page(result, template=None):
-    """One student's feedback on one exercise, as HTML that needs nothing else."""
-    title = (result["exercise"] or "").replace("_", " ") or "unknown exercise"
-    items = [{"asked": None, "answer": None, "detail": None, **item} for item in result["items"]]
-    known = {"message": None, "sandbox": None, **result, "title": title, "items": items}
-    return (template or page_template()).render(known) + "\n"

@@ -6,10 +6,11 @@ import inspect
 from ..checks import honesty
 from ..checks.judge import Verdict, judge
 from . import GradingError, tidy, wire
+from .evidence import evidence
 from .kernel import Interrupted, KernelLost
 from .question import question
 from .traces import leaves_traces
-from .words import HELPERS, UNANSWERED, difference, raised
+from .words import HELPERS, UNANSWERED, raised
 
 SET_UP = 60.0  # seconds at least for a set-up cell: it imports torch
 IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
@@ -22,8 +23,8 @@ class Sitting:
     given: {name: source} of the answers that were handed in.  notes: {name: text} for the feedback.
     kernel: makes a kernel; a lost one (hung, ended) is made anew and brought to where it was.
     timeout: seconds for one cell, and for all calls of one answer.
-    verdicts: {name: Verdict}, filled by `examine`.  details: {name: what came out and what was expected,
-    where a named mistake does not say it}.  sandbox: what held the kernel, in words.
+    verdicts: {name: Verdict}, filled by `examine`.  details: {name: the evidence for it}.
+    sandbox: what held the kernel, in words.
     """
 
     def __init__(self, items, given, notes, seed, kernel, timeout):
@@ -134,8 +135,8 @@ class Sitting:
             verdict = judge(item, asked.trials, seen, asked.observe)
         except Exception as problem:  # a result so odd that even the comparison fails is not the right one
             return Verdict("error", f"gave a result that can't be compared ({type(problem).__name__}).")
-        if verdict.mistake:
-            self.details[item.name] = difference(item, asked, seen)
+        if verdict.status in ("wrong", "error"):
+            self.details[item.name] = evidence(item, asked, seen, verdict)
         errors = {one["error"]["type"] for one in seen if one["error"]}
         if verdict.status == "error" and "NameError" in errors:
             verdict.message += HELPERS
