@@ -495,7 +495,8 @@ def test_the_guides_ten_minutes_are_true(tmp_path):
     assert done.returncode == 0, done.stderr
     made = {str(path.relative_to(tmp_path)) for path in tmp_path.glob("grades/*")} | {
         str(path.relative_to(tmp_path)) for path in tmp_path.glob("grades/submissions/bob/*.html")}
-    for name in ("overview.html", "grades.csv", "results.json", "junit.xml", "submissions/bob/01.html"):
+    for name in ("index.html", "overview.html", "grades.csv", "results.json", "junit.xml",
+                 "submissions/bob/01.html"):
         assert f"grades/{name}" in made
         assert name.replace("bob", "STUDENT") in GUIDE
     assert f"Participant 12,Ann Lee,,,{FULL},{FULL}" in (tmp_path / "moodle.csv").read_text(encoding="utf-8")

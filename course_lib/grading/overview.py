@@ -31,7 +31,7 @@ def page(graded, titles=None):
                     if reason["named"] and reason["count"] >= least), key=lambda reason: -reason["count"])
     return template("overview").render(parts=parts, again=again[:AGAIN], students=students, least=least,
                                        files=len(found), strange=sum(not one["exercise"] for one in found),
-                                       columns=COLUMNS) + "\n"
+                                       columns=COLUMNS, caution=graded.get("caution")) + "\n"
 
 
 def exercise(results, stem, students):
