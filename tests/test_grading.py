@@ -501,6 +501,18 @@ def test_submissions_are_found_by_folder_and_by_name(tmp_path):
     assert (alone.student, alone.exercise) == ("ann", STEM)
 
 
+def test_a_second_notebook_never_takes_the_name_of_somebody_else(tmp_path):
+    hand_in(tmp_path, "ann", notebook())
+    hand_in(tmp_path, "ann", notebook(), name=f"{STEM}-Copy1")
+    hand_in(tmp_path, "ann", notebook(), name=f"{STEM}-Copy2")
+    hand_in(tmp_path, "Ann (2)", notebook())
+    hand_in(tmp_path, "ann (4)", notebook(), name="02_convolutional_sequences")
+    owners = {one.path.parent.name: [] for one in submissions.find(tmp_path)}
+    for one in submissions.find(tmp_path):
+        owners[one.path.parent.name].append(one.student)
+    assert owners == {"ann": ["ann", "ann (3)", "ann (5)"], "Ann (2)": ["Ann (2)"], "ann (4)": ["ann (4)"]}
+
+
 def test_links_and_pipes_are_not_followed(tmp_path):
     hand_in(tmp_path, "target", "secret")
     (tmp_path / "in" / "ann").mkdir(parents=True)
