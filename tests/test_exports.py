@@ -14,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from course_lib import checks, cli, exercise, exports
+from course_lib import checks, cli, exercise, exports, grading
 from course_lib.checks.judge import examine
 from course_lib.checks.spec import Item, normal
 from course_lib.exports import github, gradescope, lms, release
@@ -449,7 +449,7 @@ def test_a_job_summary_shows_text_as_text():
 # ---------------------------------------------------------------- the class on one page
 
 def test_the_overview_shows_what_to_teach_again_and_no_name():
-    graded = {"submissions": [row(f"student {number}") for number in range(3)]
+    graded = {"caution": None, "submissions": [row(f"student {number}") for number in range(3)]
               + [row("<script>", message="<script>alert(1)</script>")] + [row("lost", None)]}
     page = overview.page(graded, report.page_template("overview.html.j2"))
     assert "student 1" not in page and "<script" not in page and html.escape("<script>alert(1)") in page
@@ -533,6 +533,11 @@ def test_the_guides_ten_minutes_are_true(tmp_path):
         assert name.replace("bob", "STUDENT") in GUIDE
     assert f"Participant 12,Ann Lee,,,{FULL},{FULL}" in (tmp_path / "moodle.csv").read_text(encoding="utf-8")
     assert "bob,,,bob,,0\n" in (tmp_path / "canvas.csv").read_text(encoding="utf-8")
+
+
+def test_the_guide_says_what_the_results_say_of_a_weak_sandbox():
+    guide = (exercise.ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    assert grading.CAUTION in guide
 
 
 def test_the_guide_names_every_export_and_what_exists():

@@ -24,11 +24,14 @@ from course_lib.checks import honesty
 from course_lib.checks.judge import examine
 from course_lib.checks.observe import encode, observe
 from course_lib.grading import (
+    CAUTION,
     GradingError,
+    caution,
     classroom,
     grade,
     gradebook,
     merge,
+    overview,
     pool,
     report,
     submissions,
@@ -236,7 +239,8 @@ def test_what_is_no_exercise_is_told(graded):
 
 def test_results_have_the_promised_form(graded):
     results = json.loads((graded[0] / "out" / "results.json").read_text())
-    assert results.keys() == {"seed", "sandbox", "submissions"} and results["seed"] == 5
+    assert results.keys() == {"seed", "sandbox", "caution", "submissions"} and results["seed"] == 5
+    assert results["caution"] == caution(results["sandbox"])
     for one in results["submissions"]:
         assert one.keys() - {"message"} == {"student", "exercise", "path", "status", "score", "max_score",
                                             "items"}
@@ -294,6 +298,16 @@ def test_a_page_tells_all_that_helps(graded):
     assert text.count("<details open>") == 3 and text.count("<details>") == 3
     sandbox = json.loads((graded[0] / "out" / "results.json").read_text())["sandbox"]
     assert sandbox in told
+
+
+@pytest.mark.parametrize("sandbox, told", [("own user, seccomp, limits", True), ("Landlock, limits", False)])
+def test_results_and_pages_say_where_malice_is_not_held(graded, sandbox, told):
+    kept = json.loads((graded[0] / "out" / "submissions" / "three" / "01.json").read_text())["result"]
+    result = {**kept, "sandbox": sandbox}
+    summary = report.summary(5, [result])
+    pages = report.page(result), overview.page(summary, report.page_template("overview.html.j2"))
+    assert (summary["caution"] == CAUTION) == told
+    assert [CAUTION in Page(page).text for page in pages] == [told, told]
 
 
 def test_a_page_escapes_what_an_answer_says():

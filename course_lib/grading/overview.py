@@ -18,7 +18,7 @@ def page(graded, template):
              for stem in stems]
     ahead = sorted((reason for part in parts for item in part["items"] for reason in item["reasons"]
                     if reason["named"]), key=lambda reason: -reason["count"])
-    return template.render(parts=parts, again=ahead[:5]) + "\n"
+    return template.render(parts=parts, again=ahead[:5], caution=graded["caution"]) + "\n"
 
 
 def exercise(results, stem):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import jinja2
 
-from . import overview
+from . import caution, overview
 
 TEMPLATES = Path(__file__).parent / "templates"
 COLUMNS = ["student", "exercise", "item", "points", "max_points", "status", "mistake", "message"]
@@ -19,7 +19,9 @@ ITEM = ["name", "points", "max_points", "passed", "mistake", "message", "status"
 def summary(seed, results):
     """results.json as a dict.  A submission has a "message" if it was not graded."""
     sandboxes = sorted({result["sandbox"] for result in results} - {None})
-    return {"seed": seed, "sandbox": "; ".join(sandboxes) or "nothing was run", "submissions": [
+    cautions = [caution(one) for one in sandboxes if caution(one)]
+    return {"seed": seed, "sandbox": "; ".join(sandboxes) or "nothing was run",
+            "caution": cautions[0] if cautions else None, "submissions": [
         {**{key: result[key] for key in ("student", "exercise", "path", "status", "score", "max_score")},
          **({"message": result["message"]} if "message" in result else {}),
          "items": [{key: item[key] for key in ITEM} for item in result["items"]]} for result in results]}
@@ -93,4 +95,5 @@ def page(result, template=None):
     title = (result["exercise"] or "").replace("_", " ") or "unknown exercise"
     items = [{"asked": None, "answer": None, "detail": None, **item} for item in result["items"]]
     known = {"message": None, "sandbox": None, **result, "title": title, "items": items}
+    known["caution"] = caution(known["sandbox"])
     return (template or page_template()).render(known) + "\n"
