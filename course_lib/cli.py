@@ -133,6 +133,7 @@ def grade(source: Annotated[Path, typer.Argument(help="A notebook, a folder of n
     lost = len(summary["submissions"]) - done
     print(f"{now} graded now, {max(0, done - now)} unchanged, {lost} could not be graded. "
           f"Seed {summary['seed']}. Sandbox: {summary['sandbox']}.\n"
+          f"{summary['caution'] + chr(10) if summary['caution'] else ''}"
           f"Results: {out / 'grades.csv'}, and a page for everyone in {out / 'submissions'}")
 
 

@@ -69,7 +69,7 @@ def attempts(world):
     tries |= {
         "read environ of another": lambda: read(f"/proc/{victim}/environ"),
         "read memory of another": lambda: read(f"/proc/{victim}/maps"),
-        "read files of another": lambda: os.listdir(f"/proc/{victim}/fd"),
+        "read files of another": lambda: os.readlink(f"/proc/{victim}/fd/1"),
         "read memory by system call": lambda: other_memory(victim),
         "trace another": lambda: trace(victim),
         "change mode": lambda: os.chmod(world["secrets"]["submission"], 0o666),

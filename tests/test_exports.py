@@ -14,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from course_lib import checks, cli, exercise, exports
+from course_lib import checks, cli, exercise, exports, grading
 from course_lib.checks.judge import examine
 from course_lib.checks.spec import Item, normal
 from course_lib.exports import github, gradescope, lms, release
@@ -334,6 +334,38 @@ def test_canvas_reads_its_own_columns(tmp_path):
     assert "4 students, 5 notebooks; 2 that could not be graded left out" in told
 
 
+@pytest.mark.parametrize("upload, known", [
+    ("leeann_111_456_zzz_222_9", ("leeann", "111")),  # she called her file zzz_222_9_01_long_...
+    ("leeann_LATE_111_456_zzz_222_9_-1", ("leeann", "111")),
+    ("lee_ann_111_456_my_homework", ("lee_ann", "111")),
+    ("leeann_111_456_22", ("leeann", "111")), ("anon_12345_456", None), ("LATE_anon_12345_456_x_222_9", None),
+    ("ann_2", None), ("zzz_\u0662_\u0663", None)])
+def test_canvas_knows_a_student_by_its_own_prefix_alone(upload, known):
+    found = lms.CANVAS_NAME.fullmatch(upload)
+    assert known == (found and (found["name"], found["id"]))
+
+
+def test_a_file_name_puts_no_points_under_the_id_of_another(tmp_path):
+    rows, told = table(tmp_path, "canvas", [row("leeann_111_456_zzz_222_9"), row("leebob_222_457", score=0)])
+    assert [(one[1], one[5]) for one in rows[2:]] == [("111", "3"), ("222", "0")] and "left out" not in told
+    upload = "Ann_11_assignsubmission_file_x_22_assignsubmission_file"
+    rows, _ = table(tmp_path, "moodle", [row(upload)], "01")
+    assert rows[1][0] == "Participant 11"
+
+
+def test_an_id_that_two_notebooks_claim_is_left_out_and_told(tmp_path):
+    rows, told = table(tmp_path, "canvas", [
+        row("leeann_111_456", path="in/a.ipynb"), row("leeann_111_457", path="in/b.ipynb"), row("ann"),
+        row("zoe_222_9", path="in/c.ipynb"), row("leebob_222_458", "02_other", path="in/d.ipynb"),
+        row("leecy_333_460"), row("leecy_333_471", "02_other", score=1)])
+    assert [(one[0], one[1], *one[5:]) for one in rows[2:]] == [
+        ("ann", "", "3", ""), ("leecy", "333", "3", "1")]
+    assert told.split("\n")[1:] == [
+        "canvas ID 111 left out, for more than one notebook claims it: in/a.ipynb, in/b.ipynb",
+        "canvas ID 222 left out, for more than one notebook claims it: in/c.ipynb, in/d.ipynb"]
+    assert "2 students, 3 notebooks" in told
+
+
 def test_moodle_reads_one_exercise_as_its_worksheet(tmp_path):
     rows, _ = table(tmp_path, "moodle", [row("Ann Lee_12_assignsubmission_file"), row("b@uni.example"),
                                          row("s123")], "01")
@@ -417,7 +449,7 @@ def test_a_job_summary_shows_text_as_text():
 # ---------------------------------------------------------------- the class on one page
 
 def test_the_overview_shows_what_to_teach_again_and_no_name():
-    graded = {"submissions": [row(f"student {number}") for number in range(3)]
+    graded = {"caution": None, "submissions": [row(f"student {number}") for number in range(3)]
               + [row("<script>", message="<script>alert(1)</script>")] + [row("lost", None)]}
     page = overview.page(graded)
     assert "student 1" not in page and "<script" not in page and html.escape("<script>alert(1)") in page
@@ -501,6 +533,11 @@ def test_the_guides_ten_minutes_are_true(tmp_path):
         assert name.replace("bob", "STUDENT") in GUIDE
     assert f"Participant 12,Ann Lee,,,{FULL},{FULL}" in (tmp_path / "moodle.csv").read_text(encoding="utf-8")
     assert "bob,,,bob,,0\n" in (tmp_path / "canvas.csv").read_text(encoding="utf-8")
+
+
+def test_the_guide_says_what_the_results_say_of_a_weak_sandbox():
+    guide = (exercise.ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
+    assert grading.CAUTION in guide
 
 
 def test_the_guide_names_every_export_and_what_exists():

@@ -3,6 +3,7 @@ costs anything but its own item."""
 
 import copy
 import csv
+import html
 import inspect
 import io
 import json
@@ -25,11 +26,14 @@ from course_lib.checks import honesty
 from course_lib.checks.judge import examine
 from course_lib.checks.observe import encode, observe
 from course_lib.grading import (
+    CAUTION,
     GradingError,
+    caution,
     classroom,
     grade,
     gradebook,
     merge,
+    overview,
     pages,
     pool,
     report,
@@ -238,7 +242,8 @@ def test_what_is_no_exercise_is_told(graded):
 
 def test_results_have_the_promised_form(graded):
     results = json.loads((graded[0] / "out" / "results.json").read_text())
-    assert results.keys() == {"seed", "sandbox", "submissions"} and results["seed"] == 5
+    assert results.keys() == {"seed", "sandbox", "caution", "submissions"} and results["seed"] == 5
+    assert results["caution"] == caution(results["sandbox"])
     for one in results["submissions"]:
         assert one.keys() - {"message"} == {"student", "exercise", "path", "status", "score", "max_score",
                                             "items"}
@@ -311,6 +316,17 @@ def test_a_damaged_file_says_what_to_do_and_nothing_else(graded, student):
     told = Page((graded[0] / "out" / "submissions" / student / "01.html").read_text(encoding="utf-8")).text
     assert "Your file is cut off or damaged. In JupyterLab: File, Save Notebook; then hand it in" in told
     assert "answer" not in told
+
+
+@pytest.mark.parametrize("sandbox, told", [("own user, seccomp, limits", True), ("Landlock, limits", False)])
+def test_results_and_pages_say_where_malice_is_not_held(graded, sandbox, told):
+    kept = json.loads((graded[0] / "out" / "submissions" / "three" / "01.json").read_text())["result"]
+    result = {**kept, "sandbox": sandbox}
+    summary = report.summary(5, [result])
+    assert (summary["caution"] == CAUTION) == told
+    for_teachers = html.unescape(pages.index(summary, [""])), html.unescape(overview.page(summary))
+    assert [CAUTION in page for page in for_teachers] == [told, told]
+    assert CAUTION not in html.unescape(pages.feedback(result, pages.sheet(STEM)))
 
 
 def test_a_page_escapes_what_an_answer_says():
@@ -517,6 +533,18 @@ def test_submissions_are_found_by_folder_and_by_name(tmp_path):
     assert found[0].path.name == f"{STEM}.ipynb"
     alone, = submissions.find(tmp_path / "ann" / f"{STEM}.ipynb")
     assert (alone.student, alone.exercise) == ("ann", STEM)
+
+
+def test_a_second_notebook_never_takes_the_name_of_somebody_else(tmp_path):
+    hand_in(tmp_path, "ann", notebook())
+    hand_in(tmp_path, "ann", notebook(), name=f"{STEM}-Copy1")
+    hand_in(tmp_path, "ann", notebook(), name=f"{STEM}-Copy2")
+    hand_in(tmp_path, "Ann (2)", notebook())
+    hand_in(tmp_path, "ann (4)", notebook(), name="02_convolutional_sequences")
+    owners = {one.path.parent.name: [] for one in submissions.find(tmp_path)}
+    for one in submissions.find(tmp_path):
+        owners[one.path.parent.name].append(one.student)
+    assert owners == {"ann": ["ann", "ann (3)", "ann (5)"], "Ann (2)": ["Ann (2)"], "ann (4)": ["ann (4)"]}
 
 
 def test_links_and_pipes_are_not_followed(tmp_path):

@@ -20,6 +20,7 @@ import tqdm
 if sys.platform != "linux":
     pytest.skip("the sandbox is made of what Linux has", allow_module_level=True)
 
+from course_lib import grading  # noqa: E402
 from course_lib.grading import layers, linux, reach, seccomp  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +36,9 @@ CONTROL = "all walls"  # left out: then every attempt must get through, or it wo
 FILES = ("read", "write", "make a file", "remove", "list")  # how attempts on files and on /proc begin
 CHANGES = {"change mode", "change times"}
 SIGNALS = {"stop another", "end another"}
-PROCESSES = {"trace another", "read memory by system call", "lower the limits of another"} | SIGNALS
+LOOKS = {"read environ of another", "read memory of another", "read files of another", "trace another",
+         "read memory by system call"}
+PROCESSES = {"lower the limits of another"} | SIGNALS
 NETWORK = {"connect by TCP", "connect by path", "connect by abstract name", "send a datagram"}
 SYSTEM = {"make shared memory that stays", "make memory that no limit counts", "make a user namespace"}
 
@@ -69,8 +72,8 @@ def expected(without=()):
 
 def must_hold(told, name):
     """Whether that attempt must fail where these layers are told to be in force."""
-    return (name.startswith(FILES) and name != "read memory by system call" and (
-                "namespaces" in told or "Landlock" in told)
+    return (name in LOOKS  # the processes of the grader refuse, whatever the layers
+            or name.startswith(FILES) and ("namespaces" in told or "Landlock" in told)
             or name in CHANGES and ("namespaces" in told or "seccomp" in told)
             or name in PROCESSES | NETWORK and ("namespaces" in told or "seccomp" in told)
             or name in SYSTEM and "seccomp" in told)
@@ -116,11 +119,21 @@ def ordinary():
         Path("/proc/self", name).write_text(text)
 
 
+VICTIM = """import time
+from course_lib.grading import linux
+linux.hide_memory()
+print("ready", flush=True)
+time.sleep(300)
+"""
+
+
 def attempt(world, without, as_ordinary=False, refused=b""):
     """What the script tells of its attempts in such a sandbox."""
     with contextlib.ExitStack() as stack:
-        victim = stack.enter_context(subprocess.Popen([sys.executable, "-c", "import time; time.sleep(300)"]))
+        victim = stack.enter_context(subprocess.Popen([sys.executable, "-c", VICTIM], stdout=subprocess.PIPE,
+                                                      cwd=ROOT))
         stack.callback(victim.kill)
+        victim.stdout.readline()
         own = {"victim": victim.pid, "new": f"{world['folder']}/new-{victim.pid}",
                "removable": f"{world['folder']}/removable-{victim.pid}"}
         Path(own["removable"]).touch()
@@ -143,7 +156,7 @@ def told(world):
 
 def test_every_attempt_gets_through_where_there_is_no_sandbox(told):
     held = {name for name, error in told[CONTROL, False]["attempts"].items() if error}
-    assert held <= (set() if BY_ROOT else {"trace another", "read memory by system call"})  # kernel.yama
+    assert held <= (set() if BY_ROOT else LOOKS)
 
 
 each_configuration = pytest.mark.parametrize(
@@ -212,6 +225,31 @@ def test_a_layer_that_says_yes_and_does_nothing_is_not_told(name, without, monke
     after = str(layers.best(without=without))
     assert name not in after
     assert after.replace(USER, "") == before.replace(USER, "").replace(f"{name}, ", "")
+
+
+TELL_LAYERS = """from course_lib.grading import layers, linux
+if {sham}:
+    linux.hide_memory = lambda: None
+linux.hide_memory()
+print(layers.best(without=["namespaces", "Landlock", "own user"]))
+"""
+
+
+@pytest.mark.skipif(not seccomp.known(), reason="no filter for this machine")
+@pytest.mark.parametrize("sham, told", [(False, "seccomp, limits"), (True, "limits only")])
+def test_a_grader_whose_memory_can_be_read_is_told(sham, told):
+    """seccomp promises no look into other processes; a file in /proc would be one."""
+    done = subprocess.run([sys.executable, "-c", TELL_LAYERS.format(sham=sham)], cwd=ROOT,
+                          capture_output=True, text=True, preexec_fn=ordinary if BY_ROOT else None)
+    assert done.stdout == f"{told}\n", done.stderr
+
+
+@pytest.mark.parametrize("layers, careful", [
+    (None, False), ("namespaces, limits", False), ("own user, Landlock, seccomp, limits", False),
+    ("own user, seccomp, limits", True), ("seccomp, limits", True), ("limits only", True),
+    ("none: a process of its own, time limits", True)])
+def test_a_sandbox_that_keeps_no_files_protects_from_accidents_only(layers, careful):
+    assert grading.caution(layers) == (grading.CAUTION if careful else None)
 
 
 # ---------------------------------------------------------------- its parts

@@ -452,6 +452,39 @@ def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
     assert done.stdout == f"{FULL - 1} {expected()}\n", done.stderr
 
 
+LOOK_INTO = """import sys
+import psutil
+from course_lib.grading import lanes
+lanes.lanes.start(without=sys.argv[1].split(","))
+kernel = lanes.kernel()
+warm = psutil.Process(lanes.lanes.warm.process.pid)
+trusted = [psutil.Process().pid, warm.pid, *(lane.pid for lane in warm.children())]
+assert len(trusted) == 4
+told = kernel.run(f"trusted = {trusted}\\n" + sys.argv[2], 10).error[1]
+print(kernel.sandbox, told)
+"""
+LOOK = """
+import os
+opened = []
+for pid in trusted:
+    for name, look in (("mem", open), ("environ", open), ("fd/0", os.readlink)):
+        try:
+            look(f"/proc/{pid}/{name}")
+            opened.append(name)
+        except OSError:
+            pass
+raise Exception(opened)
+"""
+
+
+@pytest.mark.parametrize("without", ["namespaces,Landlock", "namespaces,Landlock,seccomp"])
+def test_an_answer_can_not_look_into_the_graders_processes(without):
+    """Not even where nothing but limits holds it, and the user is the grader's."""
+    done = subprocess.run([sys.executable, "-c", LOOK_INTO, without, LOOK], capture_output=True, text=True,
+                          cwd=exercise.ROOT, preexec_fn=ordinary if BY_ROOT else None)
+    assert done.stdout == f"{expected(without.split(','))} []\n", done.stderr
+
+
 def test_where_nothing_can_be_forked_jupyter_grades(tmp_path, monkeypatch):
     monkeypatch.setattr(lanes, "lanes", lanes.Lanes())
     monkeypatch.setattr("course_lib.grading.forked.lanes", lanes.lanes)

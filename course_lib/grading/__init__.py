@@ -23,6 +23,16 @@ namespaces, seccomp, linux: what they are    reach       what may be read, and n
 
 import re
 
+KEEPS_FILES = {"namespaces", "Landlock"}  # the layers of the sandbox that keep files out of reach
+CAUTION = ("Where neither namespaces nor Landlock hold, an answer can read every file that the grader's user "
+           "can read, the right answers among them: this sandbox protects from accidents, not from malice.")
+
+
+def caution(sandbox):
+    """CAUTION for a sandbox, given as its layers in words, that needs it; None if it keeps files out of
+    reach, or if nothing was run (None)."""
+    return None if sandbox is None or KEEPS_FILES & set(sandbox.split(", ")) else CAUTION
+
 
 class GradingError(Exception):
     """Grading can't go on, and why, in one line."""

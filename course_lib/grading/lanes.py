@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from . import GradingError, frames
+from . import GradingError, frames, linux
 from .reach import environment
 
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
@@ -32,6 +32,7 @@ class Warm:
 
     def __init__(self, private, without):
         self.owner = os.getpid()
+        linux.hide_memory()  # it holds the right answers
         settings = {"private": [os.path.abspath(path) for path in private], "without": list(without)}
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:

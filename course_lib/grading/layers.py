@@ -84,6 +84,9 @@ def _forbidden(sandbox, outside):
         yield sandbox.layers[0], lambda: os.kill(outside, 0)
     if "namespaces" in files:
         yield "namespaces", lambda: socket.socket().connect(("127.0.0.1", 9))
+    if "seccomp" in sandbox.layers:  # which promises: no look into other processes
+        for pid in (os.getppid(), outside)[:1 if "namespaces" in files else 2]:
+            yield "seccomp", lambda pid=pid: open(f"/proc/{pid}/mem", "rb")
     if "own user" in sandbox.layers:
         yield "own user", lambda: os.setuid(0)
     if "seccomp" in sandbox.layers:

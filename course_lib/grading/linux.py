@@ -58,6 +58,12 @@ def prctl(option, value, more=0):
                                              for part in (value, more, 0, 0))))
 
 
+def hide_memory():
+    """Keep this process's memory, environment and open files from other processes of its user, and from
+    tracing by them.  A process that is forked is hidden too; one that is executed has to ask anew."""
+    prctl(DUMPABLE, 0)
+
+
 def die_with_parent():
     """Be killed when the process that forked this one ends."""
     prctl(PDEATHSIG, signal.SIGKILL)

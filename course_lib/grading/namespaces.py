@@ -19,10 +19,12 @@ def separate():
         linux.unshare(INNER)
     except PermissionError:  # not root, or a root without rights: first a user namespace
         linux.unshare(INNER | linux.NEWUSER)
+        linux.prctl(linux.DUMPABLE, 1)  # else its own settings in /proc are not its own
         for name, text in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"),
                            ("gid_map", f"{group} {group} 1")):
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(text)
+        linux.hide_memory()
     first = os.fork()
     if first:
         with contextlib.suppress(ChildProcessError):

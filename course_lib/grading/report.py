@@ -7,7 +7,7 @@ import re
 import xml.etree.ElementTree as xml
 from urllib.parse import quote
 
-from . import overview, pages
+from . import caution, overview, pages
 
 COLUMNS = ["student", "exercise", "item", "points", "max_points", "status", "mistake", "message"]
 ITEM = ["name", "points", "max_points", "passed", "mistake", "message", "status", "remark"]
@@ -16,7 +16,9 @@ ITEM = ["name", "points", "max_points", "passed", "mistake", "message", "status"
 def summary(seed, results):
     """results.json as a dict.  A submission has a "message" if it was not graded."""
     sandboxes = sorted({result["sandbox"] for result in results} - {None})
-    return {"seed": seed, "sandbox": "; ".join(sandboxes) or "nothing was run", "submissions": [
+    cautions = [caution(one) for one in sandboxes if caution(one)]
+    return {"seed": seed, "sandbox": "; ".join(sandboxes) or "nothing was run",
+            "caution": cautions[0] if cautions else None, "submissions": [
         {**{key: result[key] for key in ("student", "exercise", "path", "status", "score", "max_score")},
          **({"message": result["message"]} if "message" in result else {}),
          "items": [{key: item.get(key) for key in ITEM} for item in result["items"]]} for result in results]}

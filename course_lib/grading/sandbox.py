@@ -56,6 +56,7 @@ class Sandbox:
 
     def begin(self):
         """Set up what all submissions of a lane share.  Returns in another process than it was called in."""
+        linux.hide_memory()
         whole, parts = reach.readable(self.private)
         if "own user" in self.layers:
             self.user = FIRST_USER + os.getpid() % 1000
@@ -97,6 +98,7 @@ class Sandbox:
     def confine(self):
         """Put up the walls around this process.  From here on nothing can be taken back."""
         os.setsid()
+        linux.prctl(linux.DUMPABLE, 1)  # from here on it holds nothing to be kept; the lane looks into it
         with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
             file.write("1000")  # if memory runs out, it is this that must go
         if "namespaces" in self.layers:
@@ -111,7 +113,7 @@ class Sandbox:
                 os.setgroups([])
                 os.setresgid(self.user, self.user, self.user)
                 os.setresuid(self.user, self.user, self.user)
-        linux.prctl(linux.DUMPABLE, 1)
+                linux.prctl(linux.DUMPABLE, 1)
         linux.die_with_parent()
         linux.drop_capabilities()
         self._limit()

@@ -88,11 +88,14 @@ def _by_content(path):
 
 
 def _apart(found):
-    """The same submissions, none with the student AND the exercise of another."""
-    seen, result = set(), []
+    """The same submissions, none with the student AND the exercise of another.
+
+    A second notebook of Ann's is 'ann (2)', but never where somebody is really called so.
+    """
+    real, seen, result = {one.student.lower() for one in found}, set(), []
     for one in found:
         student, number = one.student, 1
-        while (student.lower(), one.key.lower()) in seen:
+        while (student.lower(), one.key.lower()) in seen or number > 1 and student.lower() in real:
             number += 1
             student = f"{one.student} ({number})"
         seen.add((student.lower(), one.key.lower()))
