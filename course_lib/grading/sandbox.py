@@ -4,7 +4,7 @@ namespaces   own processes, network, IPC; a file system that holds only what may
 Landlock     the same files, by another part of the kernel; no TCP, no signals to others
 own user     when the grader is root: a user of its own without rights, so that processes can be counted
 seccomp      no network, no look into other processes, no system administration
-limits       memory, processor time, processes, file sizes, open files: always, and watched (watch.py)
+limits       memory, processor time, processes, file sizes, open files: always, and watched (usage.py)
 
 A lane is a process that starts submissions, one after the other, each in a process forked from it.
 """
