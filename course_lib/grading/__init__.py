@@ -19,6 +19,7 @@ shell        IPython in a submission's own   frames      messages between it and
 sandbox      the walls around it             layers      which of them hold on this machine
 namespaces, seccomp, linux: what they are    reach       what may be read, and nothing else
     made of                                  usage       memory, descriptors, room on disk
+cgroups      the same, counted by the kernel
 """
 
 import re

@@ -36,6 +36,8 @@ def until_end(child, line, walls):
     if process not in [descriptor for descriptor, _ in events]:
         return "stopped"
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if walls.group and walls.group.ran_out():
+        return "memory"
     return f"signal {-status}" if status < 0 else f"exit {status}"
 
 
