@@ -21,7 +21,7 @@ if sys.platform != "linux":
     pytest.skip("the sandbox is made of what Linux has", allow_module_level=True)
 
 from course_lib import grading  # noqa: E402
-from course_lib.grading import layers, linux, reach, seccomp  # noqa: E402
+from course_lib.grading import cgroups, layers, linux, reach, seccomp  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("sandbox_attempts.py")
@@ -61,7 +61,7 @@ def user_and_mounts():
 
 
 OFFERED = {"namespaces": works(user_and_mounts), "Landlock": works(linux.Landlock),
-           "seccomp": seccomp.known()}
+           "seccomp": seccomp.known(), "cgroup": cgroups.place() is not None}
 
 
 def expected(without=()):
@@ -231,7 +231,7 @@ TELL_LAYERS = """from course_lib.grading import layers, linux
 if {sham}:
     linux.hide_memory = lambda: None
 linux.hide_memory()
-print(layers.best(without=["namespaces", "Landlock", "own user"]))
+print(layers.best(without=["namespaces", "Landlock", "own user", "cgroup"]))
 """
 
 

@@ -186,7 +186,7 @@ BLOCKS = """
 import os, time
 for _ in range(3):
     if not os.fork():
-        x = b"x" * 10**9
+        x = b"x" * (900 << 20)
         break
 time.sleep(60)
 """
@@ -236,7 +236,92 @@ for _ in range(300):
 def test_memory_is_limited(walls, kernel):
     assert run(kernel, "x = bytearray(10**10)").startswith("MemoryError")
     assert "memory" in run(kernel, "import torch\nx = torch.ones(10**10)")
-    assert "memory" in str(lost(kernel, BLOCKS, 30))  # shared out among processes
+
+
+EXECUTED = """
+import subprocess, sys, time
+for _ in range(12):  # far less each than a process is born with
+    subprocess.Popen([sys.executable, "-Sc", "x = b'x' * (230 << 20)\\nimport time\\ntime.sleep(60)"])
+time.sleep(60)
+"""
+HEADLESS = """
+import ctypes, os, threading, time
+def hold():
+    x = b"x" * (900 << 20)
+    time.sleep(60)
+for _ in range(3):
+    if not os.fork():
+        threading.Thread(target=hold).start()
+        ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[os.uname().machine], 0)
+time.sleep(60)
+"""
+SHARED = """
+import os, time
+x = b"x" * (700 << 20)
+children = []
+for _ in range(4):
+    child = os.fork()
+    if not child:
+        time.sleep(1)
+        os._exit(0)
+    children.append(child)
+for child in children:
+    os.waitpid(child, 0)
+"""
+SOCKETS = """
+import os, socket, time
+for _ in range(6):
+    if not os.fork():
+        break
+pairs = []
+try:
+    while True:
+        pairs.append(socket.socketpair())
+        for one in pairs[-1]:
+            one.setblocking(False)
+            try:
+                while True: one.send(bytes(50_000))
+            except BlockingIOError:
+                pass
+except OSError:
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("source", [BLOCKS, EXECUTED, HEADLESS], ids=["forked", "executed", "headless"])
+def test_memory_is_limited_in_all_processes_together(source, walls, kernel):
+    assert "2 GB of memory" in str(lost(kernel, source, 30))
+
+
+def test_memory_that_processes_share_counts_once(walls, kernel):
+    assert run(kernel, SHARED) is None
+
+
+def test_buffers_that_no_process_has_in_its_memory_are_limited(walls, kernel):
+    assert "too many files, pipes or sockets" in str(lost(kernel, SOCKETS, 30))
+
+
+HIDDEN = {  # memory that stays when nothing of it is mapped
+    "shared by nobody": "import mmap\nmmap.mmap(-1, 4096)",
+    "huge pages": "import mmap\nmmap.mmap(-1, 2 << 20, flags=0x40022)",
+    "large socket buffers": "import socket\nsocket.socketpair()[0].setsockopt(1, socket.SO_SNDBUF, 1 << 20)",
+    "large pipes": "import fcntl, os\nfcntl.fcntl(os.pipe()[1], 1031, 1 << 20)",
+    "pages given to a pipe": "import ctypes, os\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+                             "byte = ctypes.create_string_buffer(1)\n"
+                             "part = (ctypes.c_size_t * 2)(ctypes.addressof(byte), 1)\n"
+                             "if libc.vmsplice(os.pipe()[1], part, 1, 0) < 0:\n"
+                             "    raise PermissionError(ctypes.get_errno())",
+    "memory without a name": "import os\nos.memfd_create('x')",
+    "memory of System V": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
+                          "if libc.shmget(0, 4096, 0o1600) < 0:\n"
+                          "    raise PermissionError(ctypes.get_errno())",
+    "a process that can't be looked into": "from course_lib.grading import linux\nlinux.hide_memory()",
+}
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_memory_that_no_process_is_seen_to_have_is_refused(name, kernel):
+    assert run(kernel, HIDDEN[name]).startswith("PermissionError")
 
 
 def test_processes_are_limited(walls, kernel):

@@ -18,7 +18,8 @@ warm         the warm process                watch       over what a submission 
 shell        IPython in a submission's own   frames      messages between it and the grader
 sandbox      the walls around it             layers      which of them hold on this machine
 namespaces, seccomp, linux: what they are    reach       what may be read, and nothing else
-    made of
+    made of                                  usage       memory, descriptors, room on disk
+cgroups      the same, counted by the kernel
 """
 
 import re

@@ -13,6 +13,7 @@ from .lanes import lanes
 
 TOLD = {"memory": "used more than 2 GB of memory and was stopped.",
         "processes": "started too many processes and was stopped.",
+        "descriptors": "opened too many files, pipes or sockets and was stopped.",
         "disk": "wrote too much to disk and was stopped.",
         f"signal {int(signal.SIGXCPU)}": "used too much processor time and was stopped."}
 EXITED = "ended the Python process it ran in (exit, os._exit, or a crash)."

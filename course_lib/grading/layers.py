@@ -6,14 +6,15 @@ import threading
 
 import psutil
 
-from . import linux, reach, seccomp
+from . import cgroups, linux, reach, seccomp
 from .sandbox import LAYERS, Refused, Sandbox
 
 
 def best(private=(), without=()):
     """The Sandbox with all layers that hold on this machine.  without: layers not to be tried."""
     layers = [name for name in LAYERS if name not in without
-              and (name != "own user" or os.geteuid() == 0) and (name != "seccomp" or seccomp.known())]
+              and (name != "own user" or os.geteuid() == 0) and (name != "seccomp" or seccomp.known())
+              and (name != "cgroup" or cgroups.place())]
     while layers and (weak := _tried(Sandbox(layers, private))) is not None:
         layers.remove(weak if weak in layers else layers[0])
     return Sandbox(layers, private)

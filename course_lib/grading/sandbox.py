@@ -4,7 +4,8 @@ namespaces   own processes, network, IPC; a file system that holds only what may
 Landlock     the same files, by another part of the kernel; no TCP, no signals to others
 own user     when the grader is root: a user of its own without rights, so that processes can be counted
 seccomp      no network, no look into other processes, no system administration
-limits       memory, processor time, processes, file sizes, open files: always, and watched (watch.py)
+cgroup       memory counted by the kernel, the processor shared out fairly (cgroups.py)
+limits       memory, processor time, processes, file sizes, open files: always, and watched (usage.py)
 
 A lane is a process that starts submissions, one after the other, each in a process forked from it.
 """
@@ -17,9 +18,9 @@ from contextlib import contextmanager, suppress
 
 import psutil
 
-from . import linux, namespaces, reach, seccomp
+from . import cgroups, linux, namespaces, reach, seccomp
 
-LAYERS = ("namespaces", "Landlock", "own user", "seccomp")
+LAYERS = ("namespaces", "Landlock", "own user", "seccomp", "cgroup")
 MEMORY = 2 << 30  # bytes beyond what Python and torch take
 SECONDS = 600  # of processor time
 PROCESSES = 64  # and threads
@@ -36,7 +37,7 @@ class Refused(Exception):
 def layer(name):
     try:
         yield
-    except (OSError, ValueError, AttributeError) as problem:
+    except (OSError, ValueError, TypeError, AttributeError) as problem:
         raise Refused(name) from problem
 
 
@@ -50,6 +51,7 @@ class Sandbox:
     def __init__(self, layers, private=()):
         self.layers, self.private = layers, private
         self.user, self.rules, self.scratch, self.processes = None, None, None, PROCESSES
+        self.group = None
 
     def __str__(self):
         return ", ".join([*self.layers, "limits"]) if self.layers else "limits only"
@@ -60,6 +62,9 @@ class Sandbox:
         whole, parts = reach.readable(self.private)
         if "own user" in self.layers:
             self.user = FIRST_USER + os.getpid() % 1000
+        if "cgroup" in self.layers:
+            with layer("cgroup"):
+                self.group = cgroups.Group(cgroups.place(), MEMORY + SCRATCH)
         if "namespaces" in self.layers:
             self.scratch = "/scratch/work"
             with layer("namespaces"):
@@ -80,6 +85,8 @@ class Sandbox:
 
     def end(self):
         """Remove what a lane leaves behind."""
+        if self.group:
+            self.group.remove()
         if self.scratch and "namespaces" not in self.layers:
             empty(os.path.dirname(self.scratch))
 
@@ -97,6 +104,9 @@ class Sandbox:
 
     def confine(self):
         """Put up the walls around this process.  From here on nothing can be taken back."""
+        if self.group:
+            with layer("cgroup"):
+                self.group.join()
         os.setsid()
         linux.prctl(linux.DUMPABLE, 1)  # from here on it holds nothing to be kept; the lane looks into it
         with suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:

@@ -1,7 +1,8 @@
 """The system calls that a submission can do without: a filter for seccomp, as the kernel's bytecode.
 
 No network, no look into or signal to other processes, no mounts and namespaces, no kernel keys,
-modules, tracing or clocks, no changes of owners and modes, no memory that no limit counts.
+modules, tracing or clocks, no changes of owners and modes, no memory that no limit counts: shared by
+processes without being mapped, pinned by pipes, in buffers of sockets and pipes made larger.
 """
 
 import errno
@@ -28,18 +29,25 @@ utime 132 - utimes 235 - futimesat 261 - utimensat 280 88 setxattr 188 5 lsetxat
 setxattrat 463 463 removexattr 197 14 lremovexattr 198 15 fremovexattr 199 16 removexattrat 466 466
 file_setattr 469 469 mknod 133 - mknodat 259 33 setpriority 141 140 ioprio_set 251 30
 sched_setaffinity 203 122 sched_setparam 142 118 sched_setscheduler 144 119 sched_setattr 314 274
-migrate_pages 256 238 move_pages 279 239
+migrate_pages 256 238 move_pages 279 239 vmsplice 278 75
 """
 # Calls that may be made, but not with every argument; clone3 hides its arguments, so clone must do.
-PARTLY = "clone 56 220 clone3 435 435 prctl 157 167 prlimit64 302 261 ioctl 16 29 "
+PARTLY = "clone 56 220 clone3 435 435 prctl 157 167 prlimit64 302 261 ioctl 16 29 mmap 9 222 " \
+         "setsockopt 54 208 fcntl 72 25 "
 SIGNALS = "kill 62 129 tgkill 234 131 tkill 200 130 rt_sigqueueinfo 129 138 rt_tgsigqueueinfo 297 240 " \
           "pidfd_send_signal 424 424"
 NEWEST = 469  # what came later is not known here, and answered as if the kernel were older
-NEW_SPACES, PDEATHSIG, TIOCSTI = 0x7E020000, 1, 0x5412
+NEW_SPACES, PDEATHSIG, DUMPABLE, TIOCSTI = 0x7E020000, 1, 4, 0x5412
+SHARED_ANONYMOUS, HUGETLB, SETPIPE_SZ = 0x21, 0x40000, 1031
+BUFFER_SIZES = 7, 8, 32, 33  # SO_SNDBUF, SO_RCVBUF, SO_SNDBUFFORCE, SO_RCVBUFFORCE
 ARCHITECTURES = {"x86_64": (0xC000003E, 1), "aarch64": (0xC00000B7, 2)}
 
-LOAD, EQUAL, GREATER, ANY_BIT, RETURN = 0x20, 0x15, 0x25, 0x45, 0x06  # instructions
+LOAD, AND, EQUAL, GREATER, ANY_BIT, RETURN = 0x20, 0x54, 0x15, 0x25, 0x45, 0x06  # instructions
 ALLOW, ERROR = 0x7FFF0000, 0x00050000
+# Call, which of its arguments, and what it may not be.
+ARGUMENT = (("clone", 0, ANY_BIT, NEW_SPACES), ("prctl", 0, EQUAL, PDEATHSIG), ("prctl", 0, EQUAL, DUMPABLE),
+            ("ioctl", 1, EQUAL, TIOCSTI), ("fcntl", 1, EQUAL, SETPIPE_SZ), ("mmap", 3, ANY_BIT, HUGETLB),
+            *(("setsockopt", 2, EQUAL, option) for option in BUFFER_SIZES))
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # where they stand in what a filter is given
 
 
@@ -63,10 +71,11 @@ def program(hold_signals):
             *_if(EQUAL, known["clone3"], errno.ENOSYS)]
     for number in numbers(CALLS).values():
         code += _if(EQUAL, number, errno.EPERM)
-    code += _with_argument(known["clone"], 0, _if(ANY_BIT, NEW_SPACES, errno.EPERM))
-    code += _with_argument(known["prctl"], 0, _if(EQUAL, PDEATHSIG, errno.EPERM))
+    for name, index, test, value in ARGUMENT:
+        code += _with_argument(known[name], index, _if(test, value, errno.EPERM))
     code += _with_argument(known["prlimit64"], 0, _unless(EQUAL, 0, errno.EPERM))
-    code += _with_argument(known["ioctl"], 1, _if(EQUAL, TIOCSTI, errno.EPERM))
+    code += _with_argument(known["mmap"], 3, [_step(AND, SHARED_ANONYMOUS),
+                                              *_if(EQUAL, SHARED_ANONYMOUS, errno.EPERM)])
     if hold_signals:
         for name in ("kill", "tgkill"):
             code += _with_argument(known[name], 0, _unless(EQUAL, os.getpid(), errno.EPERM))

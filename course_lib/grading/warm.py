@@ -30,7 +30,7 @@ def main(descriptor):
     control = socket.socket(fileno=descriptor)
     settings = json.loads(control.recv(1 << 16) or b"{}")
     shell = _import_all()
-    from . import layers
+    from . import cgroups, layers
     walls = layers.best(settings.get("private", ()), settings.get("without", ()))
     linux.prctl(linux.CHILD_SUBREAPER, 1)
     lanes = set()
@@ -46,6 +46,8 @@ def main(descriptor):
         time.sleep(0.01)
     while _left(set()):
         time.sleep(0.01)
+    if "cgroup" in walls.layers:
+        cgroups.clean(cgroups.place())
 
 
 def _next(control, lanes):

@@ -4,12 +4,11 @@ import contextlib
 import os
 import select
 import signal
-import stat
 import time
 
 import psutil
 
-from . import sandbox
+from . import sandbox, usage
 
 LOOK = 0.1  # seconds between two looks
 PARTING = 5.0  # seconds at most to end all that a submission started
@@ -18,36 +17,28 @@ PARTING = 5.0  # seconds at most to end all that a submission started
 def until_end(child, line, walls):
     """Wait for the end of a submission, for the grader to hang up, or for too much to be used.
 
-    Returns how it ended: "exit 0", "signal 11", "memory", "processes", "disk", or "stopped".
+    Returns how it ended: "exit 0", "signal 11", what `usage.excess` tells, or "stopped".
     """
     ready, process = select.poll(), os.pidfd_open(child)
     ready.register(process, select.POLLIN)
     ready.register(line, 0)  # tells when the other end is closed, and nothing else
-    before = resident(child)
+    born, pause = sum(usage.memory([child]).values()), LOOK
     try:
-        while not (events := ready.poll(LOOK * 1000)):
+        while not (events := ready.poll(pause * 1000)):
+            begun = time.monotonic()
             _reap(child)
-            too_much = excess(walls, before)
+            too_much = usage.excess(walls, born)
             if too_much:
                 return too_much
+            pause = max(LOOK, time.monotonic() - begun)
     finally:
         os.close(process)
     if process not in [descriptor for descriptor, _ in events]:
         return "stopped"
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    return f"signal {-status}" if status < 0 else f"exit {status}"
-
-
-def excess(walls, before):
-    """What a submission uses too much of, or None.  before: bytes that each process was born with."""
-    pids = members(walls)
-    if len(pids) > sandbox.PROCESSES:
-        return "processes"
-    if sum(max(0, resident(pid) - before) for pid in pids) > sandbox.MEMORY:
+    if walls.group and walls.group.ran_out():
         return "memory"
-    if "namespaces" not in walls.layers and _on_disk(walls.scratch, pids) > sandbox.SCRATCH:
-        return "disk"
-    return None
+    return f"signal {-status}" if status < 0 else f"exit {status}"
 
 
 def children():
@@ -55,66 +46,21 @@ def children():
     return {process.pid for process in psutil.Process().children()}
 
 
-def members(walls):
-    """The numbers of all processes of a submission."""
-    if "namespaces" in walls.layers:
-        return [pid for pid in psutil.pids() if pid != os.getpid()]
-    return [process.pid for process in psutil.Process().children(recursive=True)]
-
-
-def resident(pid):
-    """Bytes of memory that a process has in use, 0 if it is gone."""
-    try:
-        with open(f"/proc/{pid}/statm") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, IndexError):
-        return 0
-
-
-def _on_disk(scratch, pids):
-    """Bytes in the scratch folder, however deep or closed, and in files that are deleted but still open."""
-    sandbox.quietly("chmod", "-R", "u+rwx", scratch)
-    told = sandbox.quietly("du", "-sk", scratch).split()
-    total = 1024 * int(told[0]) if told else 0
-    for pid in pids:
-        for number in _listed(f"/proc/{pid}/fd"):
-            with contextlib.suppress(OSError):
-                file = os.stat(f"/proc/{pid}/fd/{number}")
-                total += file.st_blocks * 512 * (stat.S_ISREG(file.st_mode) and file.st_nlink == 0)
-    return total
-
-
-def _listed(folder):
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []
-
-
 def sweep(walls):
     """End all that a submission started, and empty its scratch folder."""
     end, pause = time.monotonic() + PARTING, 0.001
     while time.monotonic() < end:
         if os.getpid() == 1:
-            _send(signal.SIGKILL, [-1])  # all of a namespace
+            usage.send(signal.SIGKILL, [-1])  # all of a namespace
         else:
-            _send(signal.SIGKILL, _groups(members(walls)))  # also ends forks that are under way
-            _send(signal.SIGKILL, _at_rest(walls))
+            usage.send(signal.SIGKILL, _groups(usage.members(walls)))  # also ends forks that are under way
+            usage.send(signal.SIGKILL, usage.at_rest(walls))
         if not _reap():
             break
         time.sleep(pause)  # hundreds of processes need the processor to end
         pause = min(2 * pause, LOOK)
     if "namespaces" not in walls.layers:
         sandbox.empty(walls.scratch)
-
-
-def _at_rest(walls):
-    """The processes of a submission, all stopped: what is stopped starts no more."""
-    found = set()
-    while new := set(members(walls)) - found:
-        _send(signal.SIGSTOP, new)
-        found |= new
-    return found
 
 
 def _groups(pids):
@@ -124,12 +70,6 @@ def _groups(pids):
         with contextlib.suppress(ProcessLookupError):
             found.add(-os.getpgid(pid))
     return found - {0, -os.getpgrp()}
-
-
-def _send(number, pids):
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, number)
 
 
 def _reap(but=None):
