@@ -7,8 +7,7 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "roadmap", "shapes", "training",
-            "widgets"}
+TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "shapes", "training", "widgets"}
 TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab",
          "markdown", "saving"}
 
@@ -16,7 +15,7 @@ TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grad
 MAY_IMPORT = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "claims": set(),
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
-    "widgets": {"plots"}, "roadmap": {"plots"},
+    "widgets": {"plots"},
     "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(),
     "speed": {"data", "decoding", "models"},
     "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
