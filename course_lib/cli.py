@@ -11,6 +11,9 @@ from typing import Annotated
 
 import typer
 
+from . import terminal
+from .terminal import say, text
+
 MARKS = {"passed": ("✓", "green"), "missing": ("○", "dim")}  # any other status: a cross
 INTERRUPTED = 130  # the exit status after Ctrl-C
 STATES = {"not_there": "not there", "untouched": "not begun", "begun": "begun", "done": "done",
@@ -45,18 +48,18 @@ def status(as_json: AsJson = False, timeout: Timeout = 20.0):
     from .grading import own
     rows = own.progress(timeout)
     score, most = (sum(row[key] for row in rows) for key in ("score", "max_score"))
-    following = next((row for row in rows if row["status"] != "done"), None)
+    following = _following(rows)
     if as_json:
         goal = following and {"exercise": following["exercise"], "item": following["next"]}
         return _print_json({"exercises": rows, "score": score, "max_score": most, "next": goal})
-    table = _table("exercise", "items", "points", "state")
+    table = terminal.table("exercise", "items", "points", "state")
     for row in rows:
         state = STATES[row["status"]] + (f": {row['message']}" if row["message"] else "")
         table.add_row(row["exercise"], f"{row['done']}/{row['items']}", f"{row['score']}/{row['max_score']}",
-                      _text(state, "green" if row["status"] == "done" else ""))
-    _console().print(table)
-    print(f"{score} of {most} points. " + (_next(following["exercise"], following["next"]) if following else
-                                           "All exercises are done."))
+                      text(state, "green" if row["status"] == "done" else ""))
+    terminal.console().print(table)
+    say(f"{score} of {most} points.\n" + (_next(following["exercise"], following["next"]) if following else
+                                          "All exercises are done."))
 
 
 @app.command(epilog=example("course check 01", "course check 01 --watch"))
@@ -87,19 +90,24 @@ def hint(key: Key, item: Annotated[str, typer.Argument(help="The name of the fun
     from .grading import own
     steps, total = own.hint(_stem(key), item, everything)
     for number, step in enumerate(steps, 1):
-        print(f"Hint {number} of {total}\n")
-        print("\n".join(f"  {line}" for line in step.splitlines()) + "\n")
-    print("That was the last one." if len(steps) == total else "Ask again for the next one.")
+        say(f"Hint {number} of {total}\n", "bold")
+        terminal.markdown(step)
+        print()
+    say("That was the last one." if len(steps) == total else "Ask again for the next one.")
 
 
 @app.command(epilog=example("course reset 01"))
 def reset(key: Key):
-    """Bring an exercise back to how it was handed out.  Your notebook is kept as a backup."""
+    """Bring an exercise back to how it was handed out.  Your notebook is kept in backups/."""
+    from . import exercise
     from .grading import own
     stem = _stem(key)
     backup = own.reset(stem)
-    print(f"exercises/{stem}.ipynb is as it was handed out."
-          + (f" Yours is kept: {backup}" if backup else ""))
+    say(f"exercises/{stem}.ipynb is as it was handed out.")
+    if backup:
+        say(f"Yours is kept: {backup.relative_to(exercise.ROOT)}")
+        say("If it is open in JupyterLab: File, Reload Notebook from Disk. Saving or overwriting there "
+            "instead would bring your version back.")
 
 
 @app.command(epilog=example("course grade submissions/ --out grades/", "course grade ann.ipynb --out ann/",
@@ -124,33 +132,45 @@ def grade(source: Annotated[Path, typer.Argument(help="A notebook, a folder of n
     summary, now = grade_class(source, out, seed, timeout, workers, dask)
     if as_json:
         return _print_json(summary)
-    table = _table("student", "exercise", "points", "state")
+    table = terminal.table("student", "exercise", "points", "state")
     for one in summary["submissions"]:
-        table.add_row(_text(one["student"]), one["exercise"] or "", f"{one['score']}/{one['max_score']}",
-                      _text(one["status"] + (f": {one['message']}" if "message" in one else "")))
-    _console().print(table)
+        table.add_row(text(one["student"]), one["exercise"] or "", f"{one['score']}/{one['max_score']}",
+                      text(one["status"] + (f": {one['message']}" if "message" in one else "")))
+    terminal.console().print(table)
     done = sum(one["status"] == "graded" for one in summary["submissions"])
     lost = len(summary["submissions"]) - done
-    print(f"{now} graded now, {max(0, done - now)} unchanged, {lost} could not be graded. "
-          f"Seed {summary['seed']}. Sandbox: {summary['sandbox']}.\n"
-          f"{summary['caution'] + chr(10) if summary['caution'] else ''}"
-          f"Results: {out / 'grades.csv'}, and a page for everyone in {out / 'submissions'}")
+    say(f"{now} graded now, {max(0, done - now)} unchanged, {lost} could not be graded. "
+        f"Seed {summary['seed']}. Sandbox: {summary['sandbox']}.\n"
+        f"{summary['caution'] + chr(10) if summary['caution'] else ''}"
+        f"Results: {out / 'grades.csv'}, and a page for everyone in {out / 'submissions'}")
+
+
+def _following(rows):
+    """The row to go on with: what was begun and saved last, else the first to do after the last one done."""
+    from .grading.own import path_of
+    todo = [row for row in rows if row["status"] != "done"]
+    begun = [row for row in todo if row["status"] not in ("untouched", "not_there")]
+    done = [row for row in rows if row["status"] == "done"]
+    if not todo or begun:
+        return max(begun, key=lambda row: _stamp(path_of(row["exercise"])) or 0, default=None)
+    last = max(done, key=lambda row: _stamp(path_of(row["exercise"])) or 0, default=rows[0])
+    return next((row for row in todo if row["exercise"] > last["exercise"]), todo[0])
 
 
 def _show(result, as_json):
     """A checked notebook: each item with its diagnosis, the points, what to do next."""
     if as_json:
         return _print_json(result)
-    console, width = _console(), max(len(item["name"]) for item in result["items"])
+    width = max(len(item["name"]) for item in result["items"])
     for item in result["items"]:
         mark, colour = MARKS.get(item["status"], ("✗", "red"))
         points = f"{item['points']}/{item['max_points']}"
         line = f"{mark} {item['name']:{width}}  {points}  {item['message']}"
         line += f"\n    See {item['see']}." if item["see"] and item["status"] != "missing" else ""
-        console.print(_text(line, colour), soft_wrap=True)
+        say(line, colour, hang="    ")
     todo = next((item["name"] for item in result["items"] if not item["passed"]), None)
     after = _next(result["exercise"], todo) if todo else "Everything is right. What comes next: course status"
-    print(f"{result['score']} of {result['max_score']} points. {after}")
+    say(f"{result['score']} of {result['max_score']} points.\n{after}")
 
 
 def _watch(stem, as_json, timeout):
@@ -163,14 +183,14 @@ def _watch(stem, as_json, timeout):
             stamp = _stamp(own.path_of(stem))
             if stamp != seen:
                 seen = stamp
-                if sys.stdout.isatty():
-                    typer.clear()
+                terminal.console().clear()  # in a terminal; a pipe has nothing to clear
                 try:
                     _show(own.check(stem, timeout), as_json)
                 except (NotebookError, GradingError) as problem:  # half saved: the next save mends it
-                    print(f"course: {problem}", file=sys.stderr)
+                    say(f"course: {problem}", error=True)
                 if not as_json:
-                    print("Watching; save the notebook to check it again, Ctrl-C to stop.", flush=True)
+                    say("Watching; save the notebook to check it again, Ctrl-C to stop.")
+                    sys.stdout.flush()
             time.sleep(0.3)
     except KeyboardInterrupt:
         return
@@ -187,7 +207,7 @@ def _next(stem, item):
     key = stem.split("_")[0]
     if item is None:
         return f"Next: exercises/{stem}.ipynb"
-    return f"Next: {item} in exercises/{stem}.ipynb (a hint: course hint {key} {item})"
+    return f"Next: {item} in exercises/{stem}.ipynb\nA hint: course hint {key} {item}"
 
 
 def _stem(key):
@@ -199,32 +219,11 @@ def _print_json(content):
     print(json.dumps(content, indent=1))
 
 
-def _console():
-    from rich.console import Console
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=200)
-
-
-def _table(*columns):
-    from rich import box
-    from rich.table import Table
-    table = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False)
-    for column in columns:
-        table.add_column(column, justify="right" if column in ("items", "points") else "left")
-    return table
-
-
-def _text(text, style=""):
-    """Text that is shown as it is: brackets in it are no markup."""
-    from rich.text import Text
-    return Text(text, style=style)
-
-
 @app.command(epilog=example("course release students/", "make -C students lab"))
 def release(folder: Annotated[Path, typer.Argument(help="A new or an empty folder.", show_default=False)]):
     """What students get: the lessons, the exercises and course_lib, without the solutions."""
     from .exports.release import release
-    print(release(folder))
+    say(release(folder))
 
 
 @app.command(epilog=example("course export nbgrader nbgrader/", "course export gradescope 01.zip 01",
@@ -241,7 +240,7 @@ def export(target: Annotated[str, typer.Argument(help="nbgrader, gradescope, can
                                                             "moodle).", show_default=False)] = None):
     """The course, or its grades, for nbgrader, Gradescope, Canvas, Moodle or GitHub (docs/teaching.md)."""
     from . import exports
-    print(exports.export(target, out, key, grades))
+    say(exports.export(target, out, key, grades))
 
 
 def main():
@@ -271,7 +270,7 @@ def main():
 
 
 def _fail(problem, status=2):
-    print(f"course: {' '.join(str(problem).split())}", file=sys.stderr)
+    say(f"course: {' '.join(str(problem).split())}", error=True)
     sys.exit(status)
 
 

@@ -10,13 +10,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from pseudo_terminal import CTRL_C, Terminal, plain
+from rich.cells import cell_len
 
-from course_lib import checks, cli, exercise
+from course_lib import checks, cli, exercise, terminal
 from course_lib.grading import kernel
 
 STEM = "01_long_term_dependency"
 NAMES = list(checks.items(STEM))
 HOME = Path(cli.__file__).parents[1]
+NO_TANH = "def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):\n    return x_t @ W_xh + h_prev @ W_hh + b_h\n"
 COMMANDS = ("status", "check", "hint", "reset", "grade")
 
 
@@ -67,8 +70,7 @@ def test_a_learners_way(root, course, monkeypatch):
     assert course("reset", "1")[0] == 0
     status, printed, _ = course("status")
     assert status == 0 and "not begun" in printed and f"Next: {NAMES[0]}" in printed
-    answer(root, {"rnn_step": "def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):\n"
-                              "    return x_t @ W_xh + h_prev @ W_hh + b_h\n"})
+    answer(root, {"rnn_step": NO_TANH})
     status, printed, _ = course("check", "01")
     assert status == 1
     for text in ("✗ rnn_step", "tanh is missing", "See lesson 01", "✓ gru_step", "10 of 11 points",
@@ -95,6 +97,20 @@ def test_an_untouched_exercise_ends_with_1_and_runs_nothing(root, course, monkey
     assert status == 1 and printed.count("○") == len(NAMES) and "0 of 11 points" in printed
 
 
+@pytest.mark.parametrize("states, goal", [
+    ("untouched untouched untouched", 0), ("begun begun untouched", 1), ("begun untouched done", 0),
+    ("untouched done untouched", 2), ("done untouched done", 1), ("done done not_there", 2),
+    ("done done done", None)])
+def test_status_points_to_what_was_saved_last(root, states, goal):
+    rows = [{"exercise": f"{number:02}_x", "status": state} for number, state in enumerate(states.split())]
+    mine(root).parent.mkdir()
+    for number, row in enumerate(rows):
+        path = mine(root).with_name(f"{row['exercise']}.ipynb")
+        path.touch()
+        os.utime(path, (number, number))
+    assert cli._following(rows) == (None if goal is None else rows[goal])
+
+
 def test_hints_come_one_by_one_and_are_remembered(root, course):
     first = course("hint", "01", "gradient_norms")[1]
     second = course("hint", "01", "gradient_norms")[1]
@@ -112,8 +128,9 @@ def test_reset_keeps_what_was_there(root, course):
         mine(root).write_text(text)
         status, printed, _ = course("reset", "01")
         backup = re.search(r"Yours is kept: (.*)\n", printed)[1]
-        assert status == 0 and open(backup).read() == text
-    assert len(list((root / ".course" / "backups").iterdir())) == 2
+        assert status == 0 and (root / backup).read_text() == text
+        assert "File, Reload Notebook from Disk" in printed
+    assert len(list((root / "backups").iterdir())) == 2
     assert mine(root).read_text(encoding="utf-8") == exercise.text(exercise.pristine(STEM))
 
 
@@ -184,6 +201,61 @@ def test_watch_checks_again_at_every_save_until_it_is_stopped(root, course):
     watching.send_signal(signal.SIGINT)
     assert watching.wait(20) == 0
     assert "cut off or damaged" in wrong(watching.stderr.read())
+
+
+def on_a_terminal(root, *arguments, **options):
+    """`course` under a pseudo-terminal, on the copy of the course in root."""
+    line = [sys.executable, "-m", "course_lib.cli", *arguments]
+    return Terminal(line, root, COURSE_ROOT=str(root), PYTHONPATH=str(HOME), **options)
+
+
+def test_watch_on_a_terminal_shows_each_save_on_a_clear_screen(root, course):
+    course("reset", "01")
+    with on_a_terminal(root, "check", "01", "--watch") as watching:
+        assert "○ rnn_step" in watching.until("Watching; save the notebook")
+        answer(root, {"rnn_step": NO_TANH})
+        told = watching.until("Watching; save the notebook")
+        assert "✗ rnn_step" in told and "10 of 11 points" in told and "Traceback" not in told
+        assert watching.printed.count("\x1b[2J") == 2    # cleared before each look
+        watching.type(CTRL_C)
+        status, told = watching.end()
+    assert status == 0 and "Traceback" not in told
+
+
+ON_A_TERMINAL = [("--help", 0, "Commands"), ("status", 0, "8 of 107 points"), ("check 01", 1, "✗ rnn_step"),
+                 ("hint 01 gradient_norms", 0, "Hint 1 of 3"), ("reset 01", 0, "as it was handed out"),
+                 ("grade in --out out", 0, "1 graded now"), ("check 77", 2, "no exercise '77'"),
+                 ("release students", 0, "no solutions"),
+                 ("export canvas points.csv --grades out", 0, "points.csv"),
+                 *((f"{command} --help", 0, f"course {command}") for command in COMMANDS)]
+
+
+@pytest.mark.parametrize("columns", [80, 46])
+def test_every_command_on_a_terminal(root, columns):
+    """In colour, no line wider than the terminal, broken between words, and no traceback."""
+    for name in ("course_lib", "docs", "notebooks"):
+        (root / name).symlink_to(HOME / name)
+    for path in [*filter(Path.is_file, HOME.iterdir()), *(HOME / "solutions").glob("*.ipynb")]:
+        shutil.copy(path, root / path.relative_to(HOME).parent)
+    answer(root, {"rnn_step": NO_TANH, "gru_step": f"def gru_step():\n    {exercise.STUB}"})
+    (root / "in" / "ann").mkdir(parents=True)
+    shutil.copy(mine(root), root / "in" / "ann")
+    for arguments, wanted, words in ON_A_TERMINAL:
+        with on_a_terminal(root, *arguments.split(), columns=columns) as screen:
+            status, told = screen.end()
+        assert status == wanted and words in " ".join(told.split()), told
+        assert "Traceback" not in told and ("\x1b[" in screen.printed or wanted != 1)
+        wide = [line for line in told.split("\n") if cell_len(line.split("\r")[-1]) > columns]
+        assert not [line for line in wide if len(line.split()) > 1], (arguments, wide)
+
+
+def test_a_hint_on_a_terminal_is_no_markdown_source(root, capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "60")
+    terminal.markdown("B **before** `x_t`, where $\\tanh(h_t)\\,p_i \\cdot 2^\\top$ is `W * (1 - H ** 2)`.")
+    shown = capsys.readouterr().out
+    assert "\x1b[1mbefore" in shown and "**" not in shown.replace("H ** 2", "") and "$" not in shown
+    assert "tanh(h_t) p_i · 2^T" in " ".join(plain(shown).split())
 
 
 def test_help_and_hints_come_without_torch(root):

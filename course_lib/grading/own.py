@@ -1,6 +1,7 @@
 """A learner's own exercises: check one, see how far all are, take a hint, begin again.
 
-What is remembered lies in ROOT/.course: results, how many hints were shown, backups.
+What is remembered lies in ROOT/.course: results, and how many hints were shown.  Backups lie in
+ROOT/backups, where a learner sees them.
 """
 
 import contextlib
@@ -108,7 +109,7 @@ def reset(stem):
     """
     text, mine, backup = exercise.text(exercise.pristine(stem)), path_of(stem), None
     if mine.exists():
-        backup = exercise.ROOT / ".course" / "backups" / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}.ipynb"
+        backup = exercise.ROOT / "backups" / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}.ipynb"
         number = 1
         while backup.exists():
             number += 1
