@@ -1,5 +1,6 @@
 # The verbs of the course; `make` alone lists them.
 # Another Python: make PYTHON=python3.12 lab. Another port: make PORT=8900 lab.
+# Without a browser of its own (on a server, say): make BROWSER=no lab.
 # One lesson only: make KEY=05 notebooks (exercises, site, claims too).
 PYTHON ?= python3
 PORT ?=
@@ -16,8 +17,8 @@ RUN = @$(BOOTSTRAP) run --extra test --
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
-lab: ## set up, and open the course in JupyterLab (PORT=8900)
-	@$(BOOTSTRAP) lab $(if $(PORT),--port $(PORT))
+lab: ## set up, and open the course in JupyterLab (PORT=8900 BROWSER=no)
+	@$(BOOTSTRAP) lab $(if $(PORT),--port $(PORT)) $(if $(filter no,$(BROWSER)),--no-browser)
 
 test: ## set up, and prove everything: lint, unit tests, every lesson, the grader, the browser
 	$(RUN) python -m ruff check .

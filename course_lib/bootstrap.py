@@ -1,7 +1,7 @@
 """Set up the course's own environment (.venv), start JupyterLab in it, run commands in it.
 
     python3 course_lib/bootstrap.py setup [--extra test | cluster]
-    python3 course_lib/bootstrap.py lab [--port N]
+    python3 course_lib/bootstrap.py lab [--port N] [--no-browser]
     python3 course_lib/bootstrap.py run [--extra test] -- COMMAND ...
 
 Standard library only, in the syntax of Python 3.6: it runs before anything is installed, and a
@@ -193,6 +193,7 @@ def arguments(argv):
         verbs.add_parser(verb).add_argument("--extra", action="append", default=[],
                                             choices=["test", "cluster"])
     verbs.choices["lab"].add_argument("--port", type=int)
+    verbs.choices["lab"].add_argument("--no-browser", action="store_true")
     return parser.parse_args(argv)
 
 
@@ -205,7 +206,8 @@ def main(argv):
         python = setup(extras)
         if args.verb == "lab":
             port = [] if args.port is None else ["--port=%d" % args.port]
-            launch(python, [str(python), "-m", "course_lib.lab"] + port)
+            quiet = ["--no-browser"] if args.no_browser else []
+            launch(python, [str(python), "-m", "course_lib.lab"] + port + quiet)
         if args.verb == "run":
             launch(python, command or ["python"])
     except Trouble as error:

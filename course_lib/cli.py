@@ -153,7 +153,7 @@ def _following(rows):
     done = [row for row in rows if row["status"] == "done"]
     if not todo or begun:
         return max(begun, key=lambda row: _stamp(path_of(row["exercise"])) or 0, default=None)
-    last = max(done, key=lambda row: _stamp(path_of(row["exercise"])) or 0, default=rows[0])
+    last = max(done, key=lambda row: _stamp(path_of(row["exercise"])) or 0, default={"exercise": ""})
     return next((row for row in todo if row["exercise"] > last["exercise"]), todo[0])
 
 

@@ -254,8 +254,8 @@ def test_a_hint_on_a_terminal_is_no_markdown_source(root, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "60")
     terminal.markdown("B **before** `x_t`, where $\\tanh(h_t)\\,p_i \\cdot 2^\\top$ is `W * (1 - H ** 2)`.")
     shown = capsys.readouterr().out
-    assert "\x1b[1mbefore" in shown and "**" not in shown.replace("H ** 2", "") and "$" not in shown
-    assert "tanh(h_t) p_i · 2^T" in " ".join(plain(shown).split())
+    assert "\x1b[1mbefore" in shown
+    assert " ".join(plain(shown).split()) == "B before x_t, where tanh(h_t) p_i · 2^T is W * (1 - H ** 2)."
 
 
 def test_help_and_hints_come_without_torch(root):
