@@ -19,7 +19,7 @@ def explore(draw, **ranges):
     draw: a function of the named values that returns a figure (course_lib.plots); its arguments'
     default values are where the sliders start.  ranges: for each argument (low, high, step) for a
     slider, a list of options for a menu, or str for a line to type in (Enter draws).  A drawing that
-    fails shows its error under the sliders, which stay alive.
+    fails shows its error in place of the picture; the sliders stay alive.
     """
     start = {name: inspect.signature(draw).parameters[name].default for name in ranges}
     missing = [name for name, value in start.items() if value is inspect.Parameter.empty]
@@ -76,8 +76,9 @@ def _live(make, boxes, shown=None):
     def update(_change=None):
         try:
             image.value = make()._repr_png_()
-            error.value = ""
+            image.layout.display, error.value = None, ""
         except Exception as problem:  # shown to the reader: a callback's traceback would be lost
+            image.layout.display = "none"  # the last picture is not what was asked for
             error.value = f"<b>{type(problem).__name__}</b>: {html.escape(str(problem))}"
 
     for box in boxes:

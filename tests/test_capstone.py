@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from course_lib import capstone, checks, exercise
-from course_lib.capstone import trainer
+from course_lib.capstone import report, trainer
 from course_lib.capstone.parts import EXERCISES, Part
 from course_lib.capstone.translator import Translator
 from course_lib.data.english_korean import pairs, text, translate
@@ -108,6 +108,19 @@ def test_what_ran_in_the_model_is_told_apart(small, tmp_path, hand_in):
 def test_it_learns(small, tmp_path):
     losses = train(capstone.gather(tmp_path), steps=150).losses
     assert len(losses) == 150 and sum(losses[-20:]) < 0.8 * sum(losses[:20])
+
+
+@pytest.mark.slow
+def test_the_samples_change_while_it_learns(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("COURSE_STATIC", "0")
+    for name, value in {"CORPUS": 8000, "HELD_OUT": 4, "GOAL": 0.0}.items():
+        monkeypatch.setattr(trainer, name, value)
+    train(capstone.gather(tmp_path), steps=300)
+    told = [line.strip() for line in capsys.readouterr().out.splitlines() if " → " in line]
+    assert len(told) == 8 and [line.split()[1] for line in told[::2]] == ["25", "100", "200", "300"]
+    for sample in (told[::2], told[1::2]):
+        assert len({line.split(" → ")[1] for line in sample}) >= 3, told
+    assert max(map(len, told)) < 150    # an untrained model repeats itself without end
 
 
 def test_everything_of_ones_own_runs(small):
@@ -215,7 +228,9 @@ def test_the_right_translation_counts(model, monkeypatch):
     assert translator.right([pair, translate("I am a student")]) == 0.5
 
 
-def test_the_page_tells_whose_is_what(model, tmp_path, capsys):
+def test_the_page_tells_whose_is_what(model, tmp_path, capsys, monkeypatch):
+    shown = []
+    monkeypatch.setattr(report, "display", shown.append)
     parts = [Part("attention", "05_query_key_value", None), Part("split_heads", "09_x", None),
              Part("add_positions", "10_x", None, "yours raises <b>")]
     result = trainer.Result(Translator(model, greedy_decode), [3.0, 2.0] * 20, 0.97, parts, {"split_heads"})
@@ -225,6 +240,8 @@ def test_the_page_tells_whose_is_what(model, tmp_path, capsys):
     assert html.count("it runs") == 1 and "nothing here calls it" in html and "&lt;b&gt;" in html
     assert "<i>" not in html and "not in the vocabulary" in html
     assert picture._repr_png_().startswith(b"\x89PNG") and "mine.html" in capsys.readouterr().out
+    curve, = shown    # the loss, above the maps that the cell ends with
+    assert "loss" in curve.axes[0].get_ylabel() and curve is not picture
 
 
 def test_the_maps_are_of_every_head_and_of_the_last_block(model):

@@ -145,8 +145,9 @@ def test_a_drawing_that_fails_says_so_and_stays_alive(live):
     slider, image, error = widgets.explore(draw, k=(0, 5, 1)).children
     slider.value = 2
     assert "ValueError" in error.value and "k = 2 &lt; 3 is impossible" in error.value
+    assert image.layout.display == "none"    # no picture of another setting, and no broken one at the start
     slider.value = 4
-    assert error.value == "" and image.value == draw_line(4)._repr_png_()
+    assert error.value == "" and image.value == draw_line(4)._repr_png_() and image.layout.display is None
 
 
 def test_a_line_to_type_in_draws_and_shows_what_is_wrong(live):

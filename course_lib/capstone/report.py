@@ -4,15 +4,16 @@ import base64
 from pathlib import Path
 
 import jinja2
+from IPython.display import display
 
 from .. import plots
-from .trainer import BATCH, GOAL, SHOWN
+from .trainer import BATCH, GOAL, SAMPLES, SHOWN
 
-SENTENCE = "the teacher reads a book and the students like cats"
+SENTENCE = SAMPLES[-1]
 
 
 def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
-    """Write the page of a Result of `train` to `path`, and return its two pictures as one.
+    """Write the page of a Result of `train` to `path`; show its loss curve, and return its attention maps.
 
     sentences: what is translated on it; a sentence that the grammar lacks shows the grammar's message.
     """
@@ -24,6 +25,8 @@ def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
         pictures=[_inline(picture) for picture in (learning, looking) if picture])
     Path(path).write_text(html, encoding="utf-8")
     print(f"Your page: {Path(path).name}, beside this notebook. Open it in a browser.")
+    if looking:
+        display(learning)
     return looking or learning
 
 
@@ -42,7 +45,7 @@ def maps(result):
     english, korean, weights = found
     figure, axes = plots.picture(columns=len(weights), width=7.0, height=2.9, sharey=True)
     for head, (part, picture) in enumerate(zip(axes, weights)):
-        part.imshow(picture, aspect="auto", vmin=0, vmax=1)
+        part.imshow(picture.numpy(), aspect="auto", vmin=0, vmax=1)
         part.grid(False)
         part.set_title(f"head {head + 1}")
         part.set_xticks(range(len(english)), english, rotation=90, fontsize=7)

@@ -26,6 +26,8 @@ SIZES = {"d_model": 64, "h": 4, "d_ff": 256, "N": 2}
 WARMUP, SMOOTHING, BATCH = 200, 0.1, 32
 CORPUS, HELD_OUT, LONGEST = 40_000, 300, 12  # sentence pairs; the longest has so many English words
 SHOWN = ("they are cats", "I am a student")
+SAMPLES = ("they are cats", "the teacher reads a book and the students like cats")
+SAMPLED = (25, 100, 200, 400, 800, 1600)  # the steps after which SAMPLES are translated: most changes early
 
 
 class CapstoneError(Exception):
@@ -129,8 +131,8 @@ def _train(use, parts, steps, seed):
                 optimizer.param_groups[0]["lr"] = float(rate)
                 loss = use["label_smoothing_loss"](model(src, tgt, PAD), tgt[:, 1:], SMOOTHING, PAD)
                 losses.append(_update(model, optimizer, loss))
-            if step % 400 == 0 and not static():
-                bar.write("; ".join(f"{sentence} → {translator.write(sentence)}" for sentence in SHOWN))
+            if (step in SAMPLED or step == steps) and not static():
+                bar.write(_samples(translator, step))
             bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
             bar.update()
     model.eval()
@@ -142,6 +144,13 @@ def _train(use, parts, steps, seed):
                             f"word; the goal is {GOAL:.0%}. Train longer: train(..., steps={2 * steps})")
     print(f"✓ at least {GOAL:.0%} of {len(held_out)} held-out sentences are right to the last word")
     return result
+
+
+def _samples(translator, step):
+    """What the model makes of SAMPLES by now, a line each.  An untrained one repeats itself: cut short."""
+    heads = [f"step {step:4d}  ", " " * 11]
+    return "\n".join(f"{head}{sentence} → {translator.write(sentence, longest=20)}"
+                     for head, sentence in zip(heads, SAMPLES, strict=True))
 
 
 def _update(model, optimizer, loss):

@@ -37,15 +37,18 @@ class Translator:
         logits = self.model(src, torch.cat([written, unknown], dim=1), PAD)
         return logits[:, -1].cpu(), (src, written)
 
-    def write(self, sentence):
-        """The Korean of an English sentence, by greedy_decode.  Raises ValueError if the grammar lacks it."""
+    def write(self, sentence, longest=LONGEST):
+        """The Korean of an English sentence, by greedy_decode: `longest` tokens at most.
+
+        Raises ValueError if the grammar lacks the sentence.
+        """
         src, _ = self.tensors([translate(sentence)])
 
         def step(token, state):
             logits, state = self.step(torch.tensor([token]), state)
             return logits[0], state
 
-        return text(KOREAN.decode(self.greedy_decode(step, (src, src[:, :0]), BOS, EOS, LONGEST)))
+        return text(KOREAN.decode(self.greedy_decode(step, (src, src[:, :0]), BOS, EOS, longest)))
 
     def right(self, some):
         """The share of pairs that come out right to the last word."""
