@@ -110,6 +110,19 @@ def reset(key: Key):
             "instead would bring your version back.")
 
 
+@app.command(epilog=example("course update", "course update ../course-of-last-term"))
+def update(old: Annotated[Path | None, typer.Argument(help="An older copy of the course: take your answers "
+                                                      "over from there.", show_default=False)] = None):
+    """Bring the newest lessons and exercises by git, and put your answers into them.
+
+    Stop JupyterLab before, and start it with make lab afterwards.  What is replaced is kept in backups/.
+    If this copy came as an archive: unpack the new one beside it, and name the old one there.
+    """
+    from .update import from_folder, from_git
+    for line in from_folder(old) if old else from_git():
+        say(line)
+
+
 @app.command(epilog=example("course grade submissions/ --out grades/", "course grade ann.ipynb --out ann/",
                             "course grade submissions/ --out grades/ --dask tcp://10.0.0.5:8786"))
 def grade(source: Annotated[Path, typer.Argument(help="A notebook, a folder of notebooks, or a folder with a "

@@ -91,12 +91,13 @@ def derive(solution):
     return exercise
 
 
-def pristine(stem):
+def pristine(stem, root=None):
     """The exercise as it was handed out, from solutions/; a release carries it in PRISTINE instead.
 
-    Raises NotebookError if this copy of the course lacks it.
+    root: a copy of the course, this one by default.  Raises NotebookError if the copy lacks it.
     """
-    solution, carried = ROOT / "solutions" / f"{stem}.ipynb", ROOT / PRISTINE / f"{stem}.ipynb"
+    root = root or ROOT
+    solution, carried = root / "solutions" / f"{stem}.ipynb", root / PRISTINE / f"{stem}.ipynb"
     return derive(read(solution if solution.exists() or not carried.exists() else carried))
 
 

@@ -160,7 +160,7 @@ def handed_out(course, run):
     (course.root / "solutions").mkdir()
     shutil.copy(ROOT / "solutions" / f"{STEM}.ipynb", course.root / "solutions")
     assert run("exercises")[:2] == (0, f"exercises/{STEM}.ipynb: written\n")
-    return course.root / "exercises" / f"{STEM}.ipynb", lambda: sorted(course.root.glob(".course/backups/*"))
+    return course.root / "exercises" / f"{STEM}.ipynb", lambda: sorted(course.root.glob("backups/*"))
 
 
 def test_an_exercise_is_its_solution_without_answers(handed_out, run):
@@ -182,7 +182,7 @@ def test_answers_are_kept_before_the_exercise_is_written_anew(handed_out, run, c
     nbformat.write(notebook, path)
     status, out, _ = run("exercises")
     kept, = backups()
-    assert f"held answers: they are kept in .course/backups/{kept.name}" in out and STEM in kept.name
+    assert f"held answers: they are kept in backups/{kept.name}" in out and STEM in kept.name
     fresh = exercise.read(path)
     assert exercise.read(kept) == notebook and not handout.holds_answers(fresh, fresh)
 

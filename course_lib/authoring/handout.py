@@ -1,9 +1,8 @@
 """exercises/ from solutions/: what students get.  Answers already written there are kept as a backup."""
 
 import ast
-import shutil
-import time
 
+from .. import backups
 from ..exercise import STUB, NotebookError, derive, grade_id, read
 from . import stored
 
@@ -12,15 +11,15 @@ def exercises(keys):
     """Write exercises/NN.ipynb from solutions/NN.ipynb."""
     for path in stored.find_all(["solutions"], keys):
         made, target = derive(read(path)), stored.ROOT / "exercises" / path.name
-        backup = keep(target, made)
+        backup = keep_answers(target, made)
         if backup:
             print(f"{stored.name(target)} held answers: they are kept in {backup.relative_to(stored.ROOT)}")
         changed = stored.write(made, target)
         print(f"{stored.name(target)}: {'written' if changed else 'as it was'}")
 
 
-def keep(target, made):
-    """Copy the exercise at `target` to .course/backups/ if it holds answers.  Returns the copy's path."""
+def keep_answers(target, made):
+    """Copy the exercise at `target` to backups/ if it holds answers.  Returns the copy's path."""
     if not target.exists():
         return None
     try:
@@ -28,11 +27,7 @@ def keep(target, made):
             return None
     except NotebookError:
         pass  # unreadable: keep it, somebody may still want to mend it
-    stamp = time.strftime("%Y-%m-%d_%H-%M-%S")
-    backup = stored.ROOT / ".course" / "backups" / f"{target.stem}_{stamp}.ipynb"
-    backup.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy2(target, backup)
-    return backup
+    return backups.keep(target, stored.ROOT)
 
 
 def holds_answers(exercise, made):

@@ -6,9 +6,9 @@ ROOT/backups, where a learner sees them.
 
 import contextlib
 import json
-import time
 
 from .. import checks, exercise
+from ..backups import keep
 from . import GradingError
 from .classroom import known
 from .grade import Settings, fresh_seed, grade_submission
@@ -109,13 +109,7 @@ def reset(stem):
     """
     text, mine, backup = exercise.text(exercise.pristine(stem)), path_of(stem), None
     if mine.exists():
-        backup = exercise.ROOT / "backups" / f"{stem}-{time.strftime('%Y%m%d-%H%M%S')}.ipynb"
-        number = 1
-        while backup.exists():
-            number += 1
-            backup = backup.with_name(f"{backup.name.split('.')[0]}.{number}.ipynb")
-        backup.parent.mkdir(parents=True, exist_ok=True)
-        backup.write_bytes(mine.read_bytes())
+        backup = keep(mine, exercise.ROOT)
     write(mine, text)
     return backup
 

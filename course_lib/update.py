@@ -1,0 +1,119 @@
+"""`course update`: the newest lessons and exercises, with the learner's answers in the new sheets.
+
+In a git clone the newest version comes from the remote branch.  Otherwise the learner unpacks it beside
+the old one, and the answers are taken over from there.
+"""
+
+import contextlib
+import subprocess
+
+from . import exercise
+from .backups import keep
+
+NOTEBOOKS = ("notebooks/", "exercises/")  # what learners run and fill in
+
+
+class UpdateError(ValueError):
+    """Why there was no update; nothing was changed."""
+
+
+def from_git():
+    """Fast-forward this clone to its remote branch.  Returns the lines to tell.
+
+    A notebook that was changed on both sides is kept in backups/ and replaced; the answers in an exercise
+    are then put into the new one.  All other changed notebooks stay as they are.
+    """
+    _check_clone()
+    _git("fetch", "--quiet")
+    new, old = _git("rev-parse", "@{upstream}"), _git("rev-parse", "HEAD")
+    if _git("merge-base", new, old) == new:
+        return ["This is the newest version."]
+    if _git("merge-base", new, old) != old:
+        raise UpdateError("this clone has commits of its own; merge the update with git: git pull")
+    replaced = _names("diff", "--name-only", "-z", old, new) & _names("diff", "--name-only", "-z", "HEAD")
+    others = sorted(name for name in replaced if not name.startswith(NOTEBOOKS))
+    if others:
+        raise UpdateError(f"{others[0]} was changed here, and in the new version too; set yours aside first: "
+                          f"git stash push {' '.join(others)}")
+    kept = {name: keep(exercise.ROOT / name, exercise.ROOT)
+            for name in sorted(replaced) if (exercise.ROOT / name).exists()}
+    handed_out = {name: _git("show", f"HEAD:{name}") for name in kept}
+    try:
+        if replaced:
+            _git("checkout", "--quiet", "HEAD", "--", *sorted(replaced))
+        _git("merge", "--quiet", "--ff-only", new)
+    except UpdateError:
+        for name, copy in kept.items():
+            (exercise.ROOT / name).write_bytes(copy.read_bytes())
+        raise
+    return ["Updated."] + [_tell(name, copy, handed_out[name]) for name, copy in kept.items()]
+
+
+def _tell(name, copy, handed_out):
+    """Put the answers of an exercise into the new one; the line that says what became of a notebook."""
+    line = f"{name} is new; yours is {copy.relative_to(exercise.ROOT)}."
+    path = exercise.ROOT / name
+    if name.startswith("exercises/") and path.exists():
+        with contextlib.suppress(exercise.NotebookError):
+            moved = _fill(path, exercise.read(copy), exercise.nbformat.reads(handed_out, as_version=4))
+            line += f" Your answers are in the new one: {', '.join(moved) or 'none yet'}."
+    return line
+
+
+def from_folder(folder):
+    """Take the answers over from an older copy of the course.  Returns the lines to tell."""
+    if not (folder / "exercises").is_dir():
+        raise UpdateError(f"{folder}: no copy of the course, it has no folder exercises")
+    if folder.resolve() == exercise.ROOT.resolve():
+        raise UpdateError(f"{folder}: this copy itself; name the older one")
+    lines = []
+    for path in sorted((exercise.ROOT / "exercises").glob("*.ipynb")):
+        theirs = folder / "exercises" / path.name
+        if theirs.exists():
+            moved = _fill(path, exercise.read(theirs), exercise.pristine(path.stem, folder))
+            lines += [f"exercises/{path.name}: {', '.join(moved)}"] if moved else []
+    return lines or [f"There is no answer in {folder / 'exercises'} that is not here already."]
+
+
+def _fill(path, mine, before):
+    """Put the answers of the notebook `mine` into the exercise at `path`; returns their names.
+
+    before: the exercise that `mine` was handed out as.  An answer cell that holds something else than what
+    was handed out is never replaced.
+    """
+    sheet, pristine = exercise.read(path), exercise.pristine(path.stem)
+    names = [exercise.grade_id(cell) for cell in sheet.cells if exercise.grade_id(cell)]
+    answered, given, clean = (exercise.answers(notebook, names)[0] for notebook in (mine, before, pristine))
+    moved = []
+    for cell in sheet.cells:
+        name = exercise.grade_id(cell)
+        if name in answered and answered[name] != given.get(name) and cell.source == clean.get(name):
+            cell.source = answered[name]
+            moved.append(name)
+    if moved:
+        path.write_text(exercise.text(sheet), encoding="utf-8", newline="\n")
+    return moved
+
+
+def _check_clone():
+    """UpdateError unless the course is a git clone that follows a remote branch."""
+    with contextlib.suppress(OSError, UpdateError):
+        top = _git("rev-parse", "--show-toplevel")
+        if exercise.ROOT.samefile(top) and _git("rev-parse", "@{upstream}"):
+            return
+    raise UpdateError("this copy of the course is no git clone. Unpack the newer version in a folder of its "
+                      f"own, and there: course update {exercise.ROOT}")
+
+
+def _names(*arguments):
+    """The file names that git lists with -z."""
+    return {name for name in _git(*arguments).split("\0") if name}
+
+
+def _git(*arguments):
+    """What git prints.  UpdateError with its message if it fails."""
+    done = subprocess.run(["git", *arguments], cwd=exercise.ROOT, capture_output=True, text=True,
+                          encoding="utf-8", stdin=subprocess.DEVNULL)
+    if done.returncode:
+        raise UpdateError(f"git {arguments[0]}: {done.stderr.strip() or 'failed'}")
+    return done.stdout.strip("\n")
