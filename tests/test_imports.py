@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "roadmap", "shapes", "training",
             "widgets"}
-TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab",
-         "markdown"}
+TOOLS = {"authoring", "backups", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed",
+         "lab", "markdown", "terminal", "update"}
 
 # Everything may import runtime and its own part.
 MAY_IMPORT = {
@@ -19,10 +19,10 @@ MAY_IMPORT = {
     "widgets": {"plots"}, "roadmap": {"plots"},
     "checks": TEACHING, "exercise": set(), "markdown": set(), "speed": {"data", "decoding", "models"},
     "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
-    "grading": TEACHING | {"checks", "exercise", "markdown"},
-    "authoring": {"checks", "claims", "data", "exercise", "markdown", "plots"},
-    "exports": {"authoring", "checks", "exercise", "grading"},
-    "cli": TEACHING | TOOLS,
+    "grading": TEACHING | {"backups", "checks", "exercise", "markdown"},
+    "authoring": {"backups", "checks", "claims", "data", "exercise", "markdown", "plots"},
+    "exports": {"authoring", "bootstrap", "checks", "exercise", "grading"},
+    "cli": TEACHING | TOOLS, "backups": set(), "terminal": set(), "update": {"backups", "exercise"},
     "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }
 FOR_NOTEBOOKS = TEACHING | {"capstone", "runtime", "checks"}
