@@ -17,8 +17,9 @@ DASHES = ["-", "--", "-.", ":", "-", "--", "-."]
 
 font_manager.fontManager.addfont(Path(__file__).parent / "data" / "fonts" / "CourseHangul.ttf")
 STYLE = {"font.family": ["DejaVu Sans", "Course Hangul"], "font.size": 9, "axes.titlesize": 10,
-         "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.3,
-         "legend.frameon": False, "image.cmap": "cividis", "savefig.dpi": 100, "figure.dpi": 100}
+         "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
+         "grid.alpha": 0.3, "legend.frameon": False, "image.cmap": "cividis",
+         "savefig.dpi": 100, "figure.dpi": 100}
 rcParams.update(STYLE)  # for the learner's own pyplot pictures too
 
 

@@ -1,10 +1,12 @@
 """Things to click: `explore` a drawing with sliders, `paint` a table, answer a `quiz`, `listen` to a sound.
 
-With the static switch on (stored outputs, tests) they show their default picture and text instead.
+With the static switch on (stored outputs, tests) a drawing shows its default picture instead.
 """
 
+import base64
 import html
 import inspect
+import math
 
 import ipywidgets
 import numpy as np
@@ -18,8 +20,9 @@ def explore(draw, **ranges):
 
     draw: a function of the named values that returns a figure (course_lib.plots); its arguments'
     default values are where the sliders start.  ranges: for each argument (low, high, step) for a
-    slider, a list of options for a menu, or str for a line to type in (Enter draws).  A drawing that
-    fails shows its error under the sliders, which stay alive.
+    slider, (low, high, "log") for a logarithmic one, a list of options for a menu, or str for a line to
+    type in (Enter draws).  A drawing that fails shows its error under the sliders, which stay alive.
+    Bind what later cells may redefine: ``def draw(scale=1.0, K=K)``.
     """
     start = {name: inspect.signature(draw).parameters[name].default for name in ranges}
     missing = [name for name, value in start.items() if value is inspect.Parameter.empty]
@@ -67,6 +70,16 @@ def _cell(on, tooltip):
     return button
 
 
+class _Live(ipywidgets.VBox):
+    """Controls over a picture, and beside the live view the picture alone, for when the kernel is gone."""
+
+    def _repr_mimebundle_(self, **options):
+        picture = base64.b64encode(self.children[-2].value).decode()
+        fallback = (f'<img alt="" style="max-width: 100%" src="data:image/png;base64,{picture}">'
+                    "<p><i>Run this cell to change the picture.</i></p>")
+        return {**super()._repr_mimebundle_(**options), "text/html": fallback}
+
+
 def _live(make, boxes, shown=None):
     """The boxes, or what is `shown` for them, over the picture that `make` draws anew at every change."""
     # at its own size: a stretched picture is blurred
@@ -83,7 +96,7 @@ def _live(make, boxes, shown=None):
     for box in boxes:
         box.observe(update, names="value")
     update()
-    return ipywidgets.VBox([*(shown or boxes), image, error])
+    return _Live([*(shown or boxes), image, error])
 
 
 def _control(name, values, start):
@@ -94,31 +107,38 @@ def _control(name, values, start):
         return ipywidgets.Text(value=start, description=name, style=style, continuous_update=False,
                                layout=ipywidgets.Layout(width="600px"))
     low, high, step = values
+    if step == "log":
+        return ipywidgets.FloatLogSlider(min=math.log10(low), max=math.log10(high), step=0.02, value=start,
+                                         description=name, style=style, layout={"width": "420px"})
     whole = all(isinstance(value, int) for value in (*values, start))
     slider = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
     return slider(min=low, max=high, step=step, value=start, description=name, style=style,
                   layout=ipywidgets.Layout(width="420px"))
 
 
+CARD = "max-width: 46em; margin: 6px 0; padding: 5px 12px; border: 1px solid #8888; border-radius: 6px"
+VERDICTS = {True: ("✓ Yes.", "#008a5e"), False: ("✗ Not so.", "#d1343f")}
+
+
 def quiz(question, *choices):
     """A question with two to four choices; a click says why that choice is right or wrong.
 
     question: one or two sentences, HTML allowed.  choices: (text, right, why) each, `right` a bool.
-    Nothing is recorded, and another choice may be clicked at any time.
+    Nothing is recorded, and another choice may be clicked at any time.  It works without a kernel.
     """
     if not 2 <= len(choices) <= 4 or not any(right for _, right, _ in choices):
         raise ValueError("a quiz has two to four choices, and at least one of them is right")
-    if runtime.static():
-        return Markdown("\n".join([f"**Predict.** {question}", ""] + [f"- {text}" for text, _, _ in choices]))
-    answer = ipywidgets.HTML()
-    buttons = []
-    for text, right, why in choices:
-        button = ipywidgets.Button(description=text, layout=ipywidgets.Layout(width="auto"))
-        button.on_click(lambda _, right=right, why=why: setattr(
-            answer, "value", f"<p><b>{'✓ Yes.' if right else '✗ Not so.'}</b> {why}</p>"))
-        buttons.append(button)
-    return ipywidgets.VBox([ipywidgets.HTML(f"<p><b>Predict.</b> {question}</p>"),
-                            ipywidgets.HBox(buttons, layout=ipywidgets.Layout(flex_flow="row wrap")), answer])
+    cards = [_choice(*choice) for choice in choices]
+    return HTML("\n".join([f'<p style="max-width: 46em"><b>Predict.</b> {question}</p>', *cards]))
+
+
+def _choice(text, right, why):
+    """A card that opens at a click: the choice, and under it the verdict with its reason."""
+    verdict, colour = VERDICTS[right]
+    return (f'<details class="course-quiz" style="{CARD}">'
+            f'<summary style="cursor: pointer">{html.escape(text)}</summary>\n'
+            f'<p style="margin: 6px 0 4px; padding: 4px 10px; border-left: 5px solid {colour}; '
+            f'background: {colour}22"><b style="color: {colour}">{verdict}</b> {why}</p></details>')
 
 
 def listen(waves, rate=8000):

@@ -215,6 +215,17 @@ def summary_and_references_are_whole(notebook, path):
     for reference in items["References"]:
         if not PLACES.search(reference):
             yield f"no section or equation number: {reference}"
+        if not re.search(r"\]\(https://\S+\)", reference):
+            yield f"no link (arXiv, DOI): {reference}"
+
+
+def ends_with_what_comes_next(notebook, path):
+    """The last cell links the exercise, and the next lesson if there is one."""
+    following = sorted(other.name for other in path.parent.glob("[0-9]*.ipynb") if other.name > path.name)
+    wanted = [f"(../exercises/{path.name})", *(f"({name})" for name in following[:1])]
+    for link in wanted if is_lesson(path) else ():
+        if link not in notebook.cells[-1].source:
+            yield f"the last cell does not link {link[1:-1]}"
 
 
 def section_text(notebook, section):
@@ -309,4 +320,4 @@ EXECUTED = [outputs_are_stored_in_order, outputs_hold_nothing_that_changes, set_
 LESSON = [the_fields_terms_are_used, drawing_is_collapsed_and_measuring_is_not, graded_code_is_written_first,
           pictures_are_described, title_says_claim_needs_and_minutes, sections_come_in_order,
           predictions_are_run_and_explained, choices_are_plain_text, summary_and_references_are_whole,
-          checks_point_to_headings]
+          ends_with_what_comes_next, checks_point_to_headings]

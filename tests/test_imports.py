@@ -10,20 +10,21 @@ ROOT = Path(__file__).parents[1]
 TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "roadmap", "shapes", "training",
             "widgets"}
 TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab",
-         "markdown"}
+         "markdown", "saving"}
 
 # Everything may import runtime and its own part.
 MAY_IMPORT = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "claims": set(),
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
     "widgets": {"plots"}, "roadmap": {"plots"},
-    "checks": TEACHING, "exercise": set(), "markdown": set(), "speed": {"data", "decoding", "models"},
+    "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(),
+    "speed": {"data", "decoding", "models"},
     "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
     "grading": TEACHING | {"checks", "exercise", "markdown"},
-    "authoring": {"checks", "claims", "data", "exercise", "markdown", "plots"},
+    "authoring": {"checks", "claims", "data", "exercise", "markdown", "plots", "saving"},
     "exports": {"authoring", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
-    "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
+    "jupyter": set(), "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }
 FOR_NOTEBOOKS = TEACHING | {"capstone", "runtime", "checks"}
 

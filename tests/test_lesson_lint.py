@@ -5,6 +5,7 @@ import re
 
 import lint_exercises
 import lint_rules
+import lint_widgets
 import nbformat
 import pytest
 from lint_rules import ROOT
@@ -26,6 +27,7 @@ def cases(rules, paths):
     *cases(lint_rules.EVERY, LESSONS + SOLUTIONS + EXERCISES),
     *cases(lint_rules.EXECUTED, LESSONS + SOLUTIONS),
     *cases(lint_rules.LESSON, LESSONS),
+    *cases([lint_widgets.widgets_read_nothing_that_is_rebound], LESSONS),
     *cases(lint_exercises.RULES, SOLUTIONS)])
 def test_a_notebook_keeps_the_rule(rule, path):
     problems = list(rule(exercise.read(path), path))
@@ -84,8 +86,10 @@ OLD_SECTIONS = [text(f"## {section}") for section in lint_rules.FIRST_SECTIONS]
 DRAW, GRADED = "plots.lines(x, y)", "def rnn_step():\n    pass"
 FOLDED = {"jupyter": {"source_hidden": True}, "tags": ["hide-input"]}
 FIRST = text("> **Write it yourself first**: exercise 01, item 1. Then open the cell below and compare.")
+SLIDES = code("K = 1\ndef draw(T=1): return helper(T)\ndef helper(T): return T * K\nexplore(draw, T=[1])")
+BINDS = code(SLIDES.source.replace("helper(T):", "helper(T, K=K):"))
 SIX = text("## Summary\n\n" + "\n".join(f"{n}. It is so." for n in range(1, 7)))
-REFERENCES = text("## References\n\n- Elman (1990), section 2.")
+REFERENCES = text("## References\n\n- Elman (1990), [*Time*](https://doi.org/1), section 2.")
 SHOWS = {"shows": "course_lib.runtime:static"}
 
 # rule: (cells that keep it, [cells that break it, ...])
@@ -140,11 +144,34 @@ BITES = {
         [[code(QUIZ.replace('"a"', '"2<sup>3</sup>"'))], [code(QUIZ.replace('"c"', '"$x$"'))]]),
     "summary_and_references_are_whole": ([SIX, REFERENCES], [
         [text(SIX.source + "\n7. One more."), REFERENCES], [SIX],
-        [SIX, text("## References\n\n- Elman (1990).")]]),
+        [SIX, text(REFERENCES.source.replace(", section 2", ""))],
+        [SIX, text("## References\n\n- Elman (1990), section 2.")]]),
+    "ends_with_what_comes_next": (
+        [text("[a](../exercises/01_long_term_dependency.ipynb) [b](02_convolutional_sequences.ipynb)")],
+        [[text("[a](../exercises/01_long_term_dependency.ipynb)")],
+         [text("[b](02_convolutional_sequences.ipynb)")]]),
     "checks_point_to_headings": (
         [text(f"## {item.where}") for item in checks.items("01_long_term_dependency").values()],
         [[text("## Elsewhere")]]),
 }
+
+
+@pytest.mark.parametrize("later", ["K = 2", "for K in range(3): pass", "def helper(T): return T", "draw = 3",
+                                   "import math as K", "K += 1", "del K"])
+def test_a_widget_that_reads_what_a_later_cell_binds_anew_is_found(later):
+    assert rebound(SLIDES, code(later, "later"))
+
+
+@pytest.mark.parametrize("cells", [
+    (SLIDES,), (BINDS, code("K = 2")), (code("K = 2"), SLIDES), (SLIDES, code("print(K)\ndef f(K): K = 2")),
+    (SLIDES, code("def helper(T): return T", course=SHOWS))])
+def test_a_widget_may_read_what_stays(cells):
+    assert not rebound(*cells)
+
+
+def rebound(*cells):
+    notebook = nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
+    return list(lint_widgets.widgets_read_nothing_that_is_rebound(notebook, None))
 
 
 def problems(name, cells):

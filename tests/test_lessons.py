@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import nbformat
 import pytest
 from lint_rules import ROOT, code
+from move_widgets import widget_calls
 
 from course_lib import exercise
 
@@ -16,13 +17,19 @@ EXERCISES = sorted((ROOT / "exercises").glob("*.ipynb"))
 pytestmark = pytest.mark.lessons
 
 
-def nbval(path, mode, tmp_path, folder=ROOT):
-    """Run nbval as a user types it.  Returns {cell: what it failed with, or None}, and what it printed."""
+def nbval(path, mode, tmp_path, folder=ROOT, plugin=None):
+    """Run nbval as a user types it.  Returns {cell: what it failed with, or None}, and what it printed.
+
+    plugin: a module of tests/ that pytest loads.
+    """
     report = tmp_path / "report.xml"
     environment = {key: value for key, value in os.environ.items()
                    if not key.startswith("PYTEST_") and key != "COURSE_SEED"}
     line = [sys.executable, "-m", "pytest", mode, "--nbval-current-env", "--nbval-cell-timeout=600",
             "-p", "no:cacheprovider", f"--junitxml={report}", str(path)]
+    if plugin:
+        line[3:3] = ["-p", plugin]
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "tests"), environment["PYTHONPATH"]])
     done = subprocess.run(line, cwd=folder, env=environment, text=True, capture_output=True)
     cells = {int(case.get("name").removeprefix("Cell ")): case.findtext("failure")
              for case in ElementTree.parse(report).iter("testcase")}
@@ -36,12 +43,14 @@ def test_there_are_lessons_solutions_and_exercises():
 
 
 @pytest.mark.parametrize("path", STORED, ids=lambda path: f"{path.parent.name}-{path.stem}")
-def test_it_gives_the_outputs_that_are_stored(path, tmp_path, monkeypatch):
+def test_it_gives_the_outputs_that_are_stored_and_then_its_widgets_move(path, tmp_path, monkeypatch):
     monkeypatch.delenv("COURSE_STATIC")    # the root's conftest.py sets it, for whoever types pytest --nbval
-    cells, printed = nbval(path, "--nbval", tmp_path)
+    notebook = exercise.read(path)
+    widgets = widget_calls(notebook)
+    cells, printed = nbval(path, "--nbval", tmp_path, plugin="move_widgets" if widgets else None)
     failed = [number for number, failure in cells.items() if failure]
-    assert not failed, f"cells {failed} differ:\n{printed[-6000:]}"
-    assert list(cells) == list(range(len(code(exercise.read(path))))), printed[-3000:]
+    assert not failed, f"cells {failed} differ, or a widget fails:\n{printed[-6000:]}"
+    assert list(cells) == list(range(len(code(notebook)) + bool(widgets))), printed[-3000:]
 
 
 @pytest.fixture

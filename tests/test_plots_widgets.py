@@ -1,9 +1,12 @@
 """Pictures and widgets: PNG, closed, readable, alive where somebody can click."""
 
+import base64
 import io
+import re
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree
 
 import ipywidgets
 import matplotlib.font_manager
@@ -11,7 +14,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from course_lib import plots, widgets
+from course_lib import plots, saving, widgets
 
 FONT = Path(plots.__file__).parent / "data" / "fonts" / "CourseHangul.ttf"
 
@@ -94,6 +97,12 @@ def test_hangul_is_drawn_and_not_boxes(recwarn):
     assert all((one != other).any() for one, other in zip(syllables, syllables[1:], strict=False))
 
 
+def test_grid_lines_lie_behind_bars():
+    figure, axes = plots.picture()
+    axes.bar([0], [1])
+    assert axes.get_axisbelow() is True
+
+
 # ---------------------------------------------------------------- explore
 
 def draw_line(scale=1.0, n=3):
@@ -126,6 +135,21 @@ def test_a_slider_changes_the_picture(live):
     assert image.value == draw_line(scale=1.5)._repr_png_()
     n.value = 7
     assert image.value == draw_line(1.5, 7)._repr_png_() and error.value == ""
+
+
+def test_a_slider_over_orders_of_magnitude_is_logarithmic(live):
+    slider, image, _ = widgets.explore(draw_line, scale=(0.01, 100.0, "log")).children
+    assert isinstance(slider, ipywidgets.FloatLogSlider) and slider.value == 1.0
+    assert (10 ** slider.min, 10 ** slider.max) == (0.01, 100.0)
+    slider.value = 10.0
+    assert image.value == draw_line(scale=10.0)._repr_png_()
+
+
+def test_beside_the_live_view_stands_the_picture_for_when_the_kernel_is_gone(live):
+    shown = widgets.explore(draw_line, scale=(0.5, 2.0, 0.1))._repr_mimebundle_()
+    assert saving.LIVE in shown and "Run this cell" in shown["text/html"]
+    picture = re.search(r'src="data:image/png;base64,([^"]+)"', shown["text/html"])[1]
+    assert base64.b64decode(picture) == draw_line()._repr_png_()
 
 
 def test_a_menu_takes_one_of_its_options(live):
@@ -179,20 +203,19 @@ CHOICES = [("It grows", False, "Each factor is below 1."),
            ("It shrinks", True, "The product of small factors.")]
 
 
-def test_a_quiz_is_text_where_nobody_can_click(static):
-    text = widgets.quiz("What happens?", *CHOICES)._repr_markdown_()
-    assert text.splitlines() == ["**Predict.** What happens?", "", "- It grows", "- It shrinks"]
-
-
-def test_a_click_says_why_and_another_may_follow(live):
-    question, buttons, answer = widgets.quiz("What <i>happens</i>?", *CHOICES).children
-    assert "What <i>happens</i>?" in question.value and answer.value == ""
-    assert [button.description for button in buttons.children] == ["It grows", "It shrinks"]
-    buttons.children[0].click()
-    assert "✗ Not so." in answer.value and "Each factor is below 1." in answer.value
-    buttons.children[1].click()
-    assert "✓ Yes." in answer.value and "The product of small factors." in answer.value
-    assert "Each factor" not in answer.value
+@pytest.mark.parametrize("switch", ["0", "1"])
+def test_a_quiz_folds_a_verdict_and_its_reason_under_each_choice(monkeypatch, switch):
+    monkeypatch.setenv("COURSE_STATIC", switch)
+    grows = ("It grows: x < 1", False, "Each factor is <b>below</b> 1.")
+    page = widgets.quiz("What <i>happens</i>?", grows, CHOICES[1])
+    page = ElementTree.fromstring(f"<div>{page.data}</div>")
+    assert "".join(page.find("p").itertext()) == "Predict. What happens?"
+    wrong, right = page.findall("details")
+    assert wrong.get("open") is right.get("open") is None and wrong.get("class") == "course-quiz"
+    assert [part.find("summary").text for part in (wrong, right)] == ["It grows: x < 1", "It shrinks"]
+    assert "".join(wrong.find("p").itertext()) == "✗ Not so. Each factor is below 1."
+    assert "".join(right.find("p").itertext()) == "✓ Yes. The product of small factors."
+    assert wrong.find("p").get("style") != right.find("p").get("style"), "one colour for right and wrong"
 
 
 @pytest.mark.parametrize("choices", [CHOICES[:1], CHOICES[1:], [CHOICES[0]] * 2, CHOICES * 3],

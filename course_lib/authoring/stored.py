@@ -7,11 +7,9 @@ import nbformat
 
 from ..claims import sanitized
 from ..exercise import ROOT
+from ..saving import KERNEL, LIVE
 
-KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-          "language_info": {"name": "python"}}
 PASSING = {"collapsed", "execution", "ExecuteTime", "scrolled", "trusted", "vscode"}  # traces of an editor
-LIVE = "application/vnd.jupyter.widget-view+json"
 
 
 class Fault(Exception):
