@@ -108,8 +108,10 @@ def _control(name, values, start):
                                layout=ipywidgets.Layout(width="600px"))
     low, high, step = values
     if step == "log":
-        return ipywidgets.FloatLogSlider(min=math.log10(low), max=math.log10(high), step=0.02, value=start,
-                                         description=name, style=style, layout={"width": "420px"})
+        low, high, middle = math.log10(low), math.log10(high), math.log10(start)
+        step = (middle - low) / round((middle - low) / 0.02) if middle > low + 0.02 else 0.02
+        return ipywidgets.FloatLogSlider(min=low, max=high, step=step, value=start, description=name,
+                                         style=style, layout={"width": "420px"})
     whole = all(isinstance(value, int) for value in (*values, start))
     slider = ipywidgets.IntSlider if whole else ipywidgets.FloatSlider
     return slider(min=low, max=high, step=step, value=start, description=name, style=style,

@@ -1,5 +1,7 @@
 """JupyterLab on a copy of the course, and the moves of a person in it (playwright)."""
 
+import io
+import json
 import os
 import shutil
 import socket
@@ -9,22 +11,46 @@ import time
 import urllib.request
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
 ROOT = Path(__file__).parents[1]
 TOKEN = "a-token-of-this-test"
-SETTINGS = {
-    "notebook-extension/tracker": '{"windowingMode": "none"}',    # every cell is on the page, seen or not
-    "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false}',
-    "docmanager-extension/plugin": '{"autosave": false}',
-}
+# every cell is on the page, seen or not
+SETTINGS = {"notebook-extension/tracker": '{"windowingMode": "none"}'}
+SERVER = '{"ServerApp": {"open_browser": false}, "LabApp": {"open_browser": false}}'
 PANEL = ".jp-NotebookPanel:not(.lm-mod-hidden)"
 
 
-def copy_course(folder):
-    """What a learner has: the course, and no outputs of somebody else's work."""
-    for name in ("course_lib", "notebooks", "exercises", "solutions"):
-        shutil.copytree(ROOT / name, folder / name,
-                        ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
-    shutil.copy(ROOT / "README.md", folder)
+class Course:
+    """What a learner has, under git, with JupyterLab on it as `make lab` starts it."""
+
+    def __init__(self, folder):
+        self.folder, self.environment = folder, environment(folder)
+        for name in ("course_lib", "notebooks", "exercises", "solutions"):
+            shutil.copytree(ROOT / name, folder / name,
+                            ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
+        for name in ("README.md", ".gitignore", ".gitattributes"):
+            shutil.copy(ROOT / name, folder)
+        for line in (["init", "--quiet"], ["config", "user.name", "Learner"],
+                     ["config", "user.email", "learner@localhost"], ["add", "."], ["commit", "-m", "Course"]):
+            self.git(*line)
+        self.start()
+
+    def git(self, *arguments):
+        return subprocess.check_output(["git", "-C", self.folder, *arguments], text=True)
+
+    def metadata(self, path):
+        """What a file says beside sources and outputs: of the notebook, and of each cell."""
+        notebook = json.loads((self.folder / path).read_text(encoding="utf-8"))
+        return notebook["metadata"], [(cell["id"], cell["metadata"]) for cell in notebook["cells"]]
+
+    def start(self):
+        self.server, self.address = start(self.folder, self.environment)
+
+    def stop(self):
+        self.server.terminate()
+        self.server.wait(30)
 
 
 def environment(folder):
@@ -32,25 +58,23 @@ def environment(folder):
     others = ("COURSE_", "JUPYTER", "PYTEST_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(others)}
     home = folder.parent / "home"
-    for name, text in SETTINGS.items():
-        file = home / "settings" / "@jupyterlab" / f"{name}.jupyterlab-settings"
-        file.parent.mkdir(parents=True)
-        file.write_text(text)
+    files = {f"settings/@jupyterlab/{name}.jupyterlab-settings": text for name, text in SETTINGS.items()}
+    for name, text in {**files, "config/jupyter_server_config.json": SERVER}.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
     places = {"IPYTHONDIR": "ipython", "JUPYTERLAB_SETTINGS_DIR": "settings", "JUPYTER_DATA_DIR": "data",
               "JUPYTERLAB_WORKSPACES_DIR": "workspaces", "JUPYTER_CONFIG_DIR": "config",
               "JUPYTER_RUNTIME_DIR": "runtime"}
     return {**kept, "PYTHONPATH": str(folder), "COURSE_ROOT": str(folder), "OMP_NUM_THREADS": "1",
-            "JUPYTER_CONFIG_PATH": str(folder / "course_lib" / "jupyter"),
-            **{variable: str(home / place) for variable, place in places.items()}}
+            "JUPYTER_TOKEN": TOKEN, **{variable: str(home / place) for variable, place in places.items()}}
 
 
 def start(folder, environment):
-    """A JupyterLab that answers: (process, address).  RuntimeError with its log if it does not start."""
+    """JupyterLab as `make lab` starts it: (process, address).  RuntimeError with its log if it fails."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    line = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1",
-            f"--port={port}", f"--IdentityProvider.token={TOKEN}", f"--ServerApp.root_dir={folder}"]
+    line = [sys.executable, "-m", "course_lib.lab", f"--port={port}"]
     log = folder.parent / "jupyterlab.log"
     with open(log, "w") as printed:
         server = subprocess.Popen(line, cwd=folder, env=environment, stdout=printed, stderr=subprocess.STDOUT)
@@ -92,38 +116,55 @@ def write(page, the_cell, source):
 
 def run(page, the_cell):
     """Shift+Enter; returns what the cell shows when it has run."""
-    before = prompt(the_cell)
+    watch(the_cell)
     the_cell.locator(".cm-content").click()
     page.keyboard.press("Shift+Enter")
-    wait_until_run(page, the_cell, before)
+    wait_until_run(page, the_cell)
     return the_cell.locator(".jp-OutputArea").inner_text()
-
-
-def prompt(the_cell):
-    """'[ ]:' before a cell was run, '[*]:' meanwhile, then '[1]:' with its number."""
-    return the_cell.locator(".jp-InputPrompt").text_content()
 
 
 def run_all(page, seconds):
     """Run > Run All Cells; wait until the last one has run."""
     last = page.locator(f"{PANEL} .jp-CodeCell").last
+    watch(last)
     page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="Run").click()
     page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
-    patience = time.monotonic() + 20
-    while prompt(last) != "[*]:":
-        assert time.monotonic() < patience, "'Run All Cells' does not run them"
-        page.wait_for_timeout(20)
-    wait_until_run(page, last, "[*]:", seconds)
+    wait_until_run(page, last, seconds)
     errors = page.locator(f"{PANEL} [data-mime-type='application/vnd.jupyter.error']").all_inner_texts()
     assert not errors, errors[0]
 
 
-def wait_until_run(page, the_cell, before, seconds=60):
-    """Until its prompt is neither as it was before nor a star."""
+def watch(the_cell):
+    """Note what a cell's prompt says from now on: '[*]:' while it runs, then '[1]:', its number."""
+    the_cell.evaluate("""cell => {
+        cell.prompts = []
+        const prompt = cell.querySelector('.jp-InputPrompt')
+        new MutationObserver(() => cell.prompts.push(prompt.textContent)).observe(prompt, {childList: true})
+    }""")
+
+
+def wait_until_run(page, the_cell, seconds=60):
+    wait_until(page, lambda: the_cell.evaluate("cell => cell.prompts"),
+               lambda prompts: "[*]:" in prompts and prompts[-1] != "[*]:", seconds)
+
+
+def save(page):
+    page.keyboard.press("Control+S")
+    page.wait_for_selector(".lm-TabBar-tab.lm-mod-current:not(.jp-mod-dirty)")
+
+
+def wait_until(page, look, right, seconds=20):
+    """What `look()` gives as soon as it is `right`."""
     patience = time.monotonic() + seconds
-    while prompt(the_cell) in {before, "[*]:"}:
-        assert time.monotonic() < patience, f"a cell has not run after {seconds} s: {prompt(the_cell)}"
+    while not right(seen := look()):
+        assert time.monotonic() < patience, f"after {seconds} s still: {str(seen)[:2000]}"
         page.wait_for_timeout(100)
+    return seen
+
+
+def pixels(locator):
+    """What is seen of an element: (height, width, 3)."""
+    return np.asarray(Image.open(io.BytesIO(locator.screenshot())).convert("RGB"))
 
 
 def image_bytes(page, image):

@@ -1,7 +1,7 @@
-"""As a person would: JupyterLab in a real browser, a lesson and an exercise, the slider and the tick.
+"""A learner's first hour: JupyterLab in a real browser, its terminal, a reset, the next day, the capstone.
 
-Needs Chromium (Debian: apt install chromium) and playwright's Python package; no network.  Every step
-leaves a screenshot in artefacts/.
+Needs Chromium (Debian: apt install chromium) and playwright's Python package; no network.  The tests follow
+each other on one copy of the course.  Every step leaves a screenshot in artefacts/.
 """
 
 import json
@@ -9,18 +9,27 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 
 import jupyterlab_page as lab
 import pytest
 
+from course_lib import exercise
+
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
          "--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
-WRONG = """def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):
-    return x_t @ W_xh + h_prev @ W_hh + b_h"""
-RIGHT = """def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):
-    return torch.tanh(x_t @ W_xh + h_prev @ W_hh + b_h)"""
+START = "notebooks/00_start_here.ipynb"
+LESSON, SHEET = "notebooks/05_query_key_value.ipynb", "exercises/05_query_key_value.ipynb"
+ATTENTION = """def attention(Q, K, V, mask=None):
+    scores = Q @ K.transpose(-2, -1){scale}
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -math.inf)
+    weights = scores.softmax(dim=-1)
+    return weights @ V, weights"""
+WRONG, RIGHT = (ATTENTION.format(scale=scale) for scale in ("", " / math.sqrt(Q.size(-1))"))
+SMALL = """from course_lib.capstone import trainer
+trainer.CORPUS, trainer.HELD_OUT, trainer.LONGEST, trainer.GOAL = 200, 4, 5, 0.0
+mine = capstone.train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=20)"""
 
 pytestmark = pytest.mark.browser
 
@@ -53,26 +62,48 @@ def page():
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory, page):
-    """A copy of the course with JupyterLab on it: (folder, environment, address)."""
-    folder = tmp_path_factory.mktemp("browser") / "course"
-    lab.copy_course(folder)
-    environment = lab.environment(folder)
-    server, address = lab.start(folder, environment)
-    yield folder, environment, address
-    server.terminate()
-    server.wait(30)
+    """A copy of the course with JupyterLab on it."""
+    course = lab.Course(tmp_path_factory.mktemp("browser") / "course")
+    yield course
+    course.stop()
 
 
-def test_a_lesson_runs_its_slider_moves_the_picture_and_its_quiz_answers(page, course):
-    lab.open_notebook(page, course[-1], "notebooks/01_long_term_dependency.ipynb")
-    lab.run_all(page, seconds=420)    # about one minute where the machine has nothing else to do
-    lab.screenshot(page, "1-lesson-has-run")
-    assert page.locator(f"{lab.PANEL} [data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+def test_opening_and_saving_a_notebook_changes_nothing(page, course):
+    for path in (START, SHEET):
+        lab.open_notebook(page, course.address, path)
+        lab.save(page)
+        assert course.git("status", "--porcelain") == ""
     assert page.get_by_text("Nbgrader", exact=True).count() == 0    # menus for teachers
+    label = page.locator(".lm-DockPanel-tabBar .lm-mod-current .lm-TabBar-tabLabel")
+    assert label.evaluate("tab => getComputedStyle(tab, '::before').content") == '"exercise "'
 
-    move_the_slider(page, lab.cell(page, "explore(draw_radius"))
-    outputs = page.locator(f"{lab.PANEL} .jp-OutputArea-output")
-    answer_the_quiz(page, outputs.filter(has=page.locator("button")).first)
+
+def test_the_first_lesson_runs_its_question_answers_and_its_slider_moves(page, course):
+    lab.open_notebook(page, course.address, START)
+    result = lab.cell(page, "(X @ X.transpose(1, 2)).shape").get_by_text("torch.Size")
+    assert not result.is_visible(), "the answer is seen before the question was answered"
+    lab.run_all(page, seconds=120)
+    assert page.locator(f"{lab.PANEL} [data-mime-type='application/vnd.jupyter.stderr']").count() == 0
+    answer_the_quiz(page, page.locator(f"{lab.PANEL} .jp-OutputArea").filter(has_text="Predict.").first)
+    assert result.is_visible()
+    move_the_slider(page, lab.cell(page, "explore(draw_wave"))
+    before = course.metadata(START)
+    lab.save(page)
+    assert course.metadata(START) == before
+
+
+def answer_the_quiz(page, quiz):
+    """Click every choice: each opens and says why, one in green that it is right."""
+    quiz.scroll_into_view_if_needed()
+    verdicts = {}
+    for number, choice in enumerate(quiz.locator(".course-quiz").all(), 1):
+        answer = choice.locator("p")
+        assert not answer.is_visible()
+        choice.locator("summary").click()
+        colour = answer.evaluate("shown => getComputedStyle(shown).borderColor")
+        verdicts[answer.locator("b").inner_text()] = colour
+        lab.screenshot(page, f"1-quiz-{number}")
+    assert set(verdicts) == {"✓ Yes.", "✗ Not so."} and len(set(verdicts.values())) == 2
 
 
 def move_the_slider(page, explore):
@@ -83,53 +114,120 @@ def move_the_slider(page, explore):
     handle.focus()
     for _ in range(3):
         page.keyboard.press("ArrowRight")
-    patience = time.monotonic() + 20
-    while (after := lab.image_bytes(page, image)) == before and time.monotonic() < patience:
-        page.wait_for_timeout(200)
-    lab.screenshot(page, "3-slider-after")
+    after = lab.wait_until(page, lambda: lab.image_bytes(page, image), lambda seen: seen != before)
+    lab.screenshot(page, "2-slider-after")
     assert handle.get_attribute("aria-valuenow") != value
-    assert before.startswith(b"\x89PNG") and after.startswith(b"\x89PNG") and before != after
+    assert before.startswith(b"\x89PNG") and after.startswith(b"\x89PNG")
 
 
-def answer_the_quiz(page, quiz):
-    """Click every choice: each says why, one at least that it is right."""
-    quiz.scroll_into_view_if_needed()
-    verdicts, whys = [], set()
-    for button in quiz.locator("button").all():
-        button.click()
-        answer = quiz.locator(".widget-html").last
-        answer.get_by_text("✓ Yes.").or_(answer.get_by_text("✗ Not so.")).wait_for()
-        page.wait_for_timeout(500)
-        verdicts.append(answer.inner_text().split(".")[0])
-        whys.add(answer.inner_text())
-        lab.screenshot(page, f"4-quiz-{len(verdicts)}")
-    assert len(whys) == len(verdicts) >= 2 and set(verdicts) == {"✓ Yes", "✗ Not so"}
+def test_the_temperature_slider_works_after_a_later_cell_has_used_its_names(page, course):
+    lab.open_notebook(page, course.address, LESSON)
+    for words in ("import plots", "people = [", "def at_temperature", "shuffle = torch.randperm(5)"):
+        lab.run(page, lab.cell(page, words))
+    explore = lab.cell(page, "def at_temperature")
+    move_the_slider(page, explore)
+    assert "Error" not in explore.locator(".jp-OutputArea").inner_text()
+    lab.save(page)
 
 
 def test_a_wrong_answer_is_diagnosed_a_right_one_ticked_and_counted(page, course):
-    folder, environment, address = course
-    lab.open_notebook(page, address, "exercises/01_long_term_dependency.ipynb")
+    lab.open_notebook(page, course.address, SHEET)
     lab.run(page, lab.cell(page, "from course_lib.checks import check"))
-    answer, check = lab.cell(page, "def rnn_step("), lab.cell(page, "check(rnn_step)")
+    answer, check = lab.cell(page, "def attention("), lab.cell(page, "check(attention)")
 
     lab.write(page, answer, WRONG)
     lab.run(page, answer)
     shown = lab.run(page, check)
-    lab.screenshot(page, "5-wrong-answer")
-    assert "✗ rnn_step: the tanh is missing" in shown
+    lab.screenshot(page, "3-wrong-answer")
+    assert shown.startswith("✗ attention: ") and "scale" in shown
     assert "Traceback" not in shown and len(shown.strip().splitlines()) == 2
 
     lab.write(page, answer, RIGHT)
     lab.run(page, answer)
     shown = lab.run(page, check)
-    lab.screenshot(page, "6-right-answer")
-    assert shown.strip() == "✓ rnn_step: right on 3 inputs."
+    lab.screenshot(page, "4-right-answer")
+    assert shown.startswith("✓ attention: right on ")
 
-    page.keyboard.press("Control+S")
-    page.wait_for_selector(".lm-TabBar-tab.lm-mod-current:not(.jp-mod-dirty)")
+    lab.save(page)
     line = [sys.executable, "-m", "course_lib.cli", "status", "--json"]
-    status = json.loads(subprocess.check_output(line, cwd=folder, env=environment, text=True))
-    first = status["exercises"][0]
-    assert (first["exercise"], first["score"], first["done"], first["status"]) == (
-        "01_long_term_dependency", 1, 1, "begun")
-    assert status["next"]["item"] == "rnn_forward"
+    status = json.loads(subprocess.check_output(line, cwd=course.folder, env=course.environment, text=True))
+    fifth = status["exercises"][4]
+    assert (fifth["exercise"], fifth["done"], fifth["status"]) == ("05_query_key_value", 1, "begun")
+
+
+def test_the_terminal_finds_the_course_command(page, course):
+    page.goto(f"{course.address}/lab/workspaces/terminal?token={lab.TOKEN}")
+    page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="File").click()
+    page.locator(".lm-Menu-item[data-type='submenu']", has_text="New").first.hover()
+    page.locator(".lm-Menu-item[data-command='terminal:create-new']").first.click()
+    page.locator(".jp-Terminal .xterm").wait_for()
+    page.locator(".jp-Terminal").click()
+    printed = course.folder.parent / "printed"
+    page.keyboard.type(f"(course hint 05 attention; echo end) > '{printed}' 2>&1\n")
+    text = lab.wait_until(page, lambda: printed.read_text() if printed.exists() else "",
+                          lambda text: text.endswith("end\n"))
+    lab.screenshot(page, "5-terminal")
+    assert "Hint 1 of" in text, text
+
+
+def test_a_reset_reaches_a_notebook_that_is_open(page, course):
+    lab.open_notebook(page, course.address, SHEET)
+    assert "math.sqrt(Q.size(-1))" in lab.cell(page, "def attention(").inner_text()
+    line = [sys.executable, "-m", "course_lib.cli", "reset", "05"]
+    subprocess.run(line, cwd=course.folder, env=course.environment, check=True, capture_output=True)
+    page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="File").click()
+    page.locator(".lm-Menu-item[data-command='docmanager:reload']").click()
+    dialog = page.locator(".jp-Dialog")
+    if dialog.count():
+        dialog.locator(".jp-mod-accept").click()
+    answer = lab.cell(page, "def attention(")
+    lab.wait_until(page, answer.inner_text, lambda text: exercise.STUB in text)
+    lab.screenshot(page, "6-reset")
+    lab.save(page)
+    assert course.git("status", "--porcelain", "exercises") == ""
+
+
+def test_the_next_day_question_and_picture_are_there_without_a_kernel(page, course):
+    page.goto("about:blank")
+    course.stop()
+    course.start()
+    for path, words in ((START, "explore(draw_wave"), (LESSON, "def at_temperature")):
+        lab.open_notebook(page, course.address, path)
+        output = lab.cell(page, words).locator(".jp-OutputArea")
+        output.scroll_into_view_if_needed()
+        lab.screenshot(page, f"7-next-day-{path[10:12]}")
+        picture = output.locator("img")
+        assert picture.evaluate("shown => shown.complete && shown.naturalWidth > 300")
+        assert "Run this cell" in output.inner_text()
+        assert page.get_by_text("Error displaying widget").count() == 0
+        page.locator(f"{lab.PANEL} .course-quiz summary").first.click()
+        page.locator(f"{lab.PANEL} .course-quiz p").first.wait_for()
+
+
+@pytest.mark.parametrize("theme, brightest", [("Light", 255), ("Dark", 235)])
+def test_pictures_lie_on_a_light_card(page, course, theme, brightest):
+    lab.open_notebook(page, course.address, LESSON)
+    page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="Settings").click()
+    page.locator(".lm-Menu-item").filter(has=page.get_by_text("Theme", exact=True)).hover()
+    page.locator(".lm-Menu-item[data-command='apputils:change-theme']", has_text=theme).first.click()
+    page.wait_for_selector(f"body[data-jp-theme-name='JupyterLab {theme}']", state="attached")
+    picture = page.locator(f"{lab.PANEL} .jp-OutputArea-output img").first
+    picture.scroll_into_view_if_needed()
+    page.wait_for_timeout(500)
+    lab.screenshot(page, f"8-{theme.lower()}")
+    colours = lab.pixels(picture)
+    assert 200 < colours.max() <= brightest and colours[colours.shape[0] // 2, 12].min() > 200
+
+
+def test_the_capstone_trains_and_makes_its_page(page, course):
+    path = "exercises/12_transformer.ipynb"
+    solution = exercise.read(course.folder / "solutions" / "12_transformer.ipynb")
+    (course.folder / path).write_text(exercise.text(solution), encoding="utf-8")
+    lab.open_notebook(page, course.address, path)
+    lab.write(page, lab.cell(page, "mine = capstone.train("), SMALL)
+    lab.run_all(page, seconds=120)
+    lab.screenshot(page, "9-capstone")
+    page.goto(f"file://{course.folder}/exercises/my_transformer.html")
+    lab.screenshot(page, "9-capstone-page")
+    widths = page.locator("img").evaluate_all("pictures => pictures.map(one => one.naturalWidth)")
+    assert widths and min(widths) > 300
