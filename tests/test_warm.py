@@ -534,7 +534,7 @@ def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
     done = subprocess.run([sys.executable, "-c", source, path, STEM], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(exercise.ROOT)},
                           preexec_fn=ordinary if BY_ROOT else None)
-    assert done.stdout == f"{FULL - 1} {expected()}\n", done.stderr
+    assert done.stdout == f"{FULL - 1} {expected(as_ordinary=True)}\n", done.stderr
 
 
 LOOK_INTO = """import sys
@@ -567,7 +567,7 @@ def test_an_answer_can_not_look_into_the_graders_processes(without):
     """Not even where nothing but limits holds it, and the user is the grader's."""
     done = subprocess.run([sys.executable, "-c", LOOK_INTO, without, LOOK], capture_output=True, text=True,
                           cwd=exercise.ROOT, preexec_fn=ordinary if BY_ROOT else None)
-    assert done.stdout == f"{expected(without.split(','))} []\n", done.stderr
+    assert done.stdout == f"{expected(without.split(','), True)} []\n", done.stderr
 
 
 def test_where_nothing_can_be_forked_jupyter_grades(tmp_path, monkeypatch):
