@@ -23,7 +23,7 @@ def _convolution_inputs(generator):
         return given if dilation is None else {**given, "dilation": dilation}
     return [draw(2, 7, 3, 4, k=3, dilation=2), draw(1, 5, 2, 3, k=3, dtype=torch.float64),
             draw(3, 3, 3, 3, k=3, dilation=1), draw(2, 9, 4, 2, k=2, dilation=4), draw(3, 2, 4, 3, k=3, dilation=2),
-            draw(1, 8, 2, 5, k=5, dilation=1)]
+            draw(1, 8, 2, 5, k=3, dilation=3)]
 
 
 causal_conv1d = Item("causal_conv1d", 3, _convolution_inputs, convolution.causal_conv1d, ("Y (B, n, d_out)",), IN_CODE,

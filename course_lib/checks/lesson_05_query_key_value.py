@@ -19,12 +19,13 @@ def _softmax_inputs(generator):
     def draw(*shape, dtype=torch.float32):
         return normal(generator, *shape, dtype=dtype)
 
-    level = draw(2, 4, dtype=torch.float64) + 1e4                                   # every exp overflows
-    levels = draw(3, 4, dtype=torch.float64) + torch.tensor([[0.0], [1e4], [-1e4]], dtype=torch.float64)
-    wide = draw(2, 5, dtype=torch.float64) * torch.tensor([1e4, 1.0, 1.0, 1.0, 1.0], dtype=torch.float64).abs()
-    wide[:, 0] = torch.tensor([1e4, -1e4])
+    level = draw(2, 4) + 100                     # every exp overflows; at 1e4 float32 would have three decimals
+    levels = draw(3, 4) + torch.tensor([[0.0], [200.0], [-200.0]])
+    wide = draw(5, 2)
+    wide[0] = torch.tensor([1e4, -1e4])
     return [{"x": draw(2, 3, 4)}, {"x": draw(3, 5, dtype=torch.float64), "dim": 0}, {"x": draw(3, 3)},
-            {"x": draw(2, 4, 3), "dim": 1}, {"x": draw(1, 4), "dim": -1}, {"x": level}, {"x": levels}, {"x": wide}]
+            {"x": draw(2, 4, 3), "dim": 1}, {"x": draw(1, 4), "dim": -1}, {"x": level}, {"x": levels},
+            {"x": wide, "dim": 0}]
 
 
 softmax = Item("softmax", 1, _softmax_inputs, models.softmax, ("p, the shape of x",), IN_SOFTMAX,
