@@ -37,7 +37,7 @@ def answers(calls):
 
     def kept(*given):
         calls.append(1)
-        return step(*given) + 0.1 * (len(calls) > 7)    # two calls on each of three inputs, one in float64; then again
+        return step(*given) + 0.1 * (len(calls) > 7)    # two on each of 3 inputs, one in float64
 
     return {
         "cut": (lambda *given: step(*given).detach(),

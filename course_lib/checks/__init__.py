@@ -76,7 +76,8 @@ def check(answer):
 
 def tried_with(names):
     """The line about references that an answer called in place of earlier answers."""
-    return f"(tried with the right {', '.join(names)}: yours {'does' if len(names) == 1 else 'do'} not pass yet)"
+    do = "does" if len(names) == 1 else "do"
+    return f"(tried with the right {', '.join(names)}: yours {do} not pass yet)"
 
 
 def pointer(stem, item):

@@ -12,7 +12,7 @@ from .describe import describe, same
 from .observe import decode, encode, in_float64, lent_calls, observe
 from .parts import parts
 
-ENOUGH = 2  # trials with a wrong result on a part of them: a single one may be the same by chance, at B = 1 say
+ENOUGH = 2  # trials with a wrong result on a part of them: one alone may agree by chance, at B = 1 say
 FLOAT64 = ("float64 inputs would not work ({}). Give new tensors the dtype of the inputs, for instance "
            "torch.zeros(n, dtype=x.dtype).")
 
@@ -79,7 +79,7 @@ def _compared(item, inputs, observations, observe):
     expected = [observe(item.reference, trial, item.probe, item.gradients) for trial in inputs]
     wrong = _wrong(observations, expected)
     if wrong:
-        name, where = (_named_mistake(item, inputs, observations, expected, observe), "")
+        name, where = (_named_mistake(item, inputs, observations, wrong, observe), "")
         if not name:
             name, where = _named_on_a_part(item, inputs, observations, expected, observe)
         if name:
@@ -130,15 +130,15 @@ def _same_result(seen, other, entry=None):
     return same(*(decode(one["output"]["list"][entry]) for one in (seen, other)))
 
 
-def _named_mistake(item, inputs, observations, expected, observe):
-    """The first mistake that did the same in every trial, at least once with a result of its own."""
+def _named_mistake(item, inputs, observations, wrong, observe):
+    """The first mistake that did the same in every trial, at least once with a result of its own; or, if the
+    answer is right wherever it gives a result, with the very same errors."""
     for name, mistake in item.mistakes.items():
         found = _while_the_same(item, mistake, inputs, observations, observe)
         if found is None:
             continue
-        telling = [not seen["error"] and not _same_result(seen, right)
-                   for seen, right in zip(observations, expected, strict=True)]
-        if any(telling) or all(map(_same_error, observations, found)):
+        raised = [number for number in wrong if observations[number]["error"]]
+        if len(raised) < len(wrong) or all(_same_error(observations[one], found[one]) for one in raised):
             return name
     return None
 
@@ -166,7 +166,7 @@ def _named_on_a_part(item, inputs, observations, expected, observe):
     Where several mistakes did the same there, only one of them that is right on all others can be named:
     anything else would be a guess.
     """
-    inputs, observations, expected = inputs[:-1], observations[:-1], expected[:-1]   # the last is the first again
+    inputs, observations, expected = inputs[:-1], observations[:-1], expected[:-1]  # the last is the first
     found, cases = parts(item, inputs, expected)
     tried = {}
 
@@ -174,7 +174,8 @@ def _named_on_a_part(item, inputs, observations, expected, observe):
         """Whether a mistake, or the reference, gives the same as these others in one case."""
         number, entry = case
         if name and (name, number) not in tried:
-            tried[name, number] = observe(item.mistakes[name].answer, inputs[number], item.probe, gradients=False)
+            tried[name, number] = observe(item.mistakes[name].answer, inputs[number], item.probe,
+                                          gradients=False)
         return _same_result(others[number], tried[name, number] if name else expected[number], entry)
 
     right = {case for case in cases if agree(None, case, observations)}

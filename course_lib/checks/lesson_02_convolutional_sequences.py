@@ -207,6 +207,28 @@ def both_sides(kernel_size, dilations):
     return 1 + 2 * (kernel_size - 1) * sum(dilations)
 
 
+@receptive_field.mistake("the dilations are multiplied; each layer adds its own (k - 1) * dilation words, so they are summed.")
+def dilations_multiplied(kernel_size, dilations):
+    return 1 + (kernel_size - 1) * math.prod(dilations)
+
+
+@receptive_field.mistake("the layers are multiplied, each as k * dilation; each layer ADDS (k - 1) * dilation words to the 1 of "
+                         "the present.")
+def layers_multiplied(kernel_size, dilations):
+    return math.prod(kernel_size * dilation for dilation in dilations)
+
+
+@receptive_field.mistake("kernel_size is not used: 3 stands in its place.")
+def kernel_size_taken_as_3(kernel_size, dilations):
+    return 1 + 2 * sum(dilations)
+
+
+@receptive_field.mistake("kernel_size is not used: this is 1 + the sum of the dilations, which holds for a kernel of size 2. Each "
+                         "layer adds (k - 1) * dilation words.")
+def kernel_size_taken_as_2(kernel_size, dilations):
+    return 1 + sum(dilations)
+
+
 # ---------------------------------------------------------------- gated_linear_unit
 
 def _gate_inputs(generator):
@@ -406,6 +428,27 @@ def attention_like_recurrent(n, layer, kernel_size=3):
 @path_length.mistake("'attention': one layer has to be passed, so the path is 1, not 0.")
 def attention_zero(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, attention=lambda n, k: 0)
+
+
+@path_length.mistake("kernel_size is not used: this is the result for a kernel of size 2.")
+def kernel_size_taken_as_2_in_path(n, layer, kernel_size=3):
+    return convolution.path_length(n, layer, 2)
+
+
+@path_length.mistake("layer is not used: n - 1 holds for 'recurrent' alone, the other three layers have shorter paths.")
+def layer_ignored(n, layer, kernel_size=3):
+    return n - 1
+
+
+@path_length.mistake("every path is one too long: count the steps from one position to the next, of which even the last word is "
+                     "n - 1 away and not n.")
+def one_too_many(n, layer, kernel_size=3):
+    return convolution.path_length(n, layer, kernel_size) + 1
+
+
+@path_length.mistake("n is returned for every layer: 'recurrent' takes n - 1 steps, the other three layers fewer.")
+def always_n(n, layer, kernel_size=3):
+    return n
 
 
 ITEMS = [causal_conv1d, receptive_field, gated_linear_unit, path_length]

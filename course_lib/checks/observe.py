@@ -293,7 +293,8 @@ def lend(name, reference):
 
 def lent_calls(observations):
     """The names of the lent references that an answer called."""
-    return {name.removeprefix(LENT) for seen in observations for name in seen["calls"] if name.startswith(LENT)}
+    calls = {name for seen in observations for name in seen["calls"]}
+    return {name.removeprefix(LENT) for name in calls if name.startswith(LENT)}
 
 
 class _Calls(TorchFunctionMode):

@@ -9,8 +9,6 @@ import inspect
 import re
 from dataclasses import dataclass
 
-import torch
-
 from .observe import decode, tensors
 
 LARGE = 80.0  # exp of more overflows in float32
