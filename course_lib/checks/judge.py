@@ -12,7 +12,7 @@ from .describe import describe, same
 from .observe import decode, encode, in_float64, lent_calls, observe
 from .parts import parts
 
-ENOUGH = 2  # trials with a wrong result on a part of them: one alone may agree by chance, at B = 1 say
+ENOUGH = 2  # different wrong results on a part of the inputs: one alone may agree by chance, at B = 1 say
 FLOAT64 = ("float64 inputs would not work ({}). Give new tensors the dtype of the inputs, for instance "
            "torch.zeros(n, dtype=x.dtype).")
 
@@ -127,7 +127,12 @@ def _same_result(seen, other, entry=None):
     if entry is None:
         return same(decode(seen["output"]), decode(other["output"])) and same(
             decode(seen["inputs"]), decode(other["inputs"]))
-    return same(*(decode(one["output"]["list"][entry]) for one in (seen, other)))
+    return same(*(decode(_output(one, entry)) for one in (seen, other)))
+
+
+def _output(seen, entry):
+    """What was returned, or by one call of several; as it was written down."""
+    return seen["output"] if entry is None else seen["output"]["list"][entry]
 
 
 def _named_mistake(item, inputs, observations, wrong, observe):
@@ -161,7 +166,7 @@ def _same_error(seen, other):
 
 def _named_on_a_part(item, inputs, observations, expected, observe):
     """(name, what restricts it) of the one mistake that did the same on all of a well-defined part of the
-    inputs, in at least two trials with a result of its own; (None, "") if there is no such part.
+    inputs, with at least two results of its own, in two trials; (None, "") if there is no such part.
 
     Where several mistakes did the same there, only one of them that is right on all others can be named:
     anything else would be a guess.
@@ -181,7 +186,8 @@ def _named_on_a_part(item, inputs, observations, expected, observe):
     right = {case for case in cases if agree(None, case, observations)}
     told = {case for case in cases if case not in right and not observations[case[0]]["error"]}
     for part in found:
-        if len({number for number, _ in part.cases & told}) < ENOUGH:
+        results = {number: str(_output(observations[number], entry)) for number, entry in part.cases & told}
+        if len(set(results.values())) < ENOUGH:
             continue
         order = sorted(part.cases, key=lambda case: (case not in told, case[0], case[1] or 0))
         beyond = set(cases) - part.cases
