@@ -432,6 +432,7 @@ ignoring("teacher_forcing", "pad_id_taken_as_0", batches.teacher_forcing, pad_id
 ignoring("sequence_loss", "padding_is_zero", checks.find("sequence_loss")[1].reference, pad_id=0)
 ignoring("sequence_loss", "counts_padding", checks.find("sequence_loss")[1].reference, pad_id=-100)
 ignoring("greedy_decode", "never_stops_without_eos", decoding.greedy_decode, max_len=10 ** 6)
+ignoring("greedy_decode", "bos_and_eos_fixed", decoding.greedy_decode, bos_id=1, eos_id=2)
 ignoring("greedy_decode", "never_stops", decoding.greedy_decode, eos_id=-1)
 ignoring("bleu", "always_four", metrics.bleu, max_n=4)
 ignoring("attend", "mask_ignored", checks.find("attend")[1].reference, mask=None)

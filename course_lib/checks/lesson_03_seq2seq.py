@@ -363,17 +363,17 @@ BOS, EOS = 1, 2
 
 
 def _greedy_inputs(generator):
-    def draw(vocab, max_len, end, dtype=torch.float32, zero=None):
+    def draw(vocab, max_len, end, dtype=torch.float32, zero=None, bos=BOS, eos=EOS):
         """A model that says <eos> after `end` words, or never if end is None, and token 0 as word `zero`."""
         table = normal(generator, max_len + 3, vocab, vocab, dtype=dtype)
         table[..., :3] -= 20.0                           # no <pad>, <bos>, <eos> on the way
         if end is not None:
-            table[end, :, EOS] += 40.0
+            table[end, :, eos] += 40.0
         if zero is not None:
             table[zero, :, 0] += 40.0
-        return {"table": table, "bos_id": BOS, "eos_id": EOS, "max_len": max_len}
-    return [draw(9, 8, 5), draw(8, 4, None), draw(7, 5, 0), draw(12, 6, 6, torch.float64), draw(11, 7, 5, zero=2),
-            draw(6, 1, 1)]
+        return {"table": table, "bos_id": bos, "eos_id": eos, "max_len": max_len}
+    return [draw(9, 8, 5), draw(8, 4, None), draw(7, 5, 0), draw(9, 6, 4, bos=2, eos=1),
+            draw(12, 6, 6, torch.float64), draw(11, 7, 5, zero=2), draw(6, 1, 1)]
 
 
 greedy_decode = Item("greedy_decode", 2, _greedy_inputs, decoding.greedy_decode, ("words, a list of ints",), IN_GREEDY,
@@ -481,6 +481,11 @@ def least_likely(step, state, bos_id, eos_id, max_len):
         logits, state = step(token, state)
         return -logits, state
     return decoding.greedy_decode(turned, state, bos_id, eos_id, max_len)
+
+
+@greedy_decode.mistake("bos_id and eos_id are not used: 1 and 2 stand in their place.")
+def bos_and_eos_fixed(step, state, bos_id, eos_id, max_len):
+    return decoding.greedy_decode(step, state, BOS, EOS, max_len)
 
 
 @greedy_decode.mistake("token 0 is never chosen: the argmax runs from token 1 on. Every token of the vocabulary may come.")
