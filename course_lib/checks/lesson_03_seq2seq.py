@@ -232,6 +232,23 @@ def bos_in_targets(ids, bos_id, eos_id, pad_id):
     return inputs, _with_eos(inputs, eos_id, pad_id)
 
 
+@teacher_forcing.mistake("the targets are the inputs, <bos> included: they begin with the first word, and <eos> stands after the "
+                         "last one.")
+def targets_are_the_inputs(ids, bos_id, eos_id, pad_id):
+    inputs = torch.cat([_column(ids, bos_id), ids], dim=1)
+    return inputs, inputs.clone()
+
+
+@teacher_forcing.mistake("ids is returned twice: the inputs are <bos> and ids, the targets ids and <eos>, so both are (B, n + 1).")
+def ids_twice(ids, bos_id, eos_id, pad_id):
+    return ids.clone(), ids.clone()
+
+
+@teacher_forcing.mistake("pad_id is not used: the words are counted where ids is not 0. The padding is pad_id, whatever its number.")
+def pad_id_taken_as_0(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, bos_id), ids], dim=1), _with_eos(ids, eos_id, 0)
+
+
 # ---------------------------------------------------------------- sequence_loss
 
 def _loss_inputs(generator):
@@ -346,14 +363,17 @@ BOS, EOS = 1, 2
 
 
 def _greedy_inputs(generator):
-    def draw(vocab, max_len, end, dtype=torch.float32):
-        """A model that says <eos> after `end` words, or never if end is None."""
+    def draw(vocab, max_len, end, dtype=torch.float32, zero=None, bos=BOS, eos=EOS):
+        """A model that says <eos> after `end` words, or never if end is None, and token 0 as word `zero`."""
         table = normal(generator, max_len + 3, vocab, vocab, dtype=dtype)
         table[..., :3] -= 20.0                           # no <pad>, <bos>, <eos> on the way
         if end is not None:
-            table[end, :, EOS] += 40.0
-        return {"table": table, "bos_id": BOS, "eos_id": EOS, "max_len": max_len}
-    return [draw(9, 8, 5), draw(8, 4, None), draw(7, 5, 0), draw(12, 6, 6, torch.float64), draw(11, 7, 3), draw(6, 1, 1)]
+            table[end, :, eos] += 40.0
+        if zero is not None:
+            table[zero, :, 0] += 40.0
+        return {"table": table, "bos_id": bos, "eos_id": eos, "max_len": max_len}
+    return [draw(9, 8, 5), draw(8, 4, None), draw(7, 5, 0), draw(9, 6, 4, bos=2, eos=1),
+            draw(12, 6, 6, torch.float64), draw(11, 7, 5, zero=2), draw(6, 1, 1)]
 
 
 greedy_decode = Item("greedy_decode", 2, _greedy_inputs, decoding.greedy_decode, ("words, a list of ints",), IN_GREEDY,
@@ -461,6 +481,29 @@ def least_likely(step, state, bos_id, eos_id, max_len):
         logits, state = step(token, state)
         return -logits, state
     return decoding.greedy_decode(turned, state, bos_id, eos_id, max_len)
+
+
+@greedy_decode.mistake("bos_id and eos_id are not used: 1 and 2 stand in their place.")
+def bos_and_eos_fixed(step, state, bos_id, eos_id, max_len):
+    return decoding.greedy_decode(step, state, BOS, EOS, max_len)
+
+
+@greedy_decode.mistake("token 0 is never chosen: the argmax runs from token 1 on. Every token of the vocabulary may come.")
+def never_token_0(step, state, bos_id, eos_id, max_len):
+    def without_0(token, state):
+        logits, state = step(token, state)
+        return torch.cat([torch.full_like(logits[:1], -math.inf), logits[1:]]), state
+    return decoding.greedy_decode(without_0, state, bos_id, eos_id, max_len)
+
+
+@greedy_decode.mistake("it stops at token 0, which is a token like others: `if not token` is True for 0. Compare with eos_id.")
+def stops_at_token_0(step, state, bos_id, eos_id, max_len):
+    return _without(decoding.greedy_decode(step, state, bos_id, eos_id, max_len), 0)
+
+
+@greedy_decode.mistake("token 0 is left out of the result; it is a token like others. Only <bos> and <eos> are left out.")
+def token_0_left_out(step, state, bos_id, eos_id, max_len):
+    return [word for word in decoding.greedy_decode(step, state, bos_id, eos_id, max_len) if word]
 
 
 # ---------------------------------------------------------------- bleu

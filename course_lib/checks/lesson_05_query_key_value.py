@@ -19,12 +19,13 @@ def _softmax_inputs(generator):
     def draw(*shape, dtype=torch.float32):
         return normal(generator, *shape, dtype=dtype)
 
-    level = draw(2, 4, dtype=torch.float64) + 1e4                                   # every exp overflows
-    levels = draw(3, 4, dtype=torch.float64) + torch.tensor([[0.0], [1e4], [-1e4]], dtype=torch.float64)
-    wide = draw(2, 5, dtype=torch.float64) * torch.tensor([1e4, 1.0, 1.0, 1.0, 1.0], dtype=torch.float64).abs()
-    wide[:, 0] = torch.tensor([1e4, -1e4])
+    level = draw(2, 4) + 100                     # every exp overflows; at 1e4 float32 would have three decimals
+    levels = draw(3, 4) + torch.tensor([[0.0], [200.0], [-200.0]])
+    wide = draw(5, 2)
+    wide[0] = torch.tensor([1e4, -1e4])
     return [{"x": draw(2, 3, 4)}, {"x": draw(3, 5, dtype=torch.float64), "dim": 0}, {"x": draw(3, 3)},
-            {"x": draw(2, 4, 3), "dim": 1}, {"x": draw(1, 4), "dim": -1}, {"x": level}, {"x": levels}, {"x": wide}]
+            {"x": draw(2, 4, 3), "dim": 1}, {"x": draw(1, 4), "dim": -1}, {"x": level}, {"x": levels},
+            {"x": wide, "dim": 0}]
 
 
 softmax = Item("softmax", 1, _softmax_inputs, models.softmax, ("p, the shape of x",), IN_SOFTMAX,
@@ -126,6 +127,16 @@ def in_place(x, dim=-1):
     return _ratio(x, dim)
 
 
+@softmax.mistake("dim is ignored: the sum always runs along axis 1.")
+def always_axis_1(x, dim=-1):
+    return models.softmax(x, 1)
+
+
+@softmax.mistake("dim is ignored: the sum always runs along the last axis but one, dim=-2.")
+def always_the_last_but_one(x, dim=-1):
+    return models.softmax(x, -2)
+
+
 # ---------------------------------------------------------------- softmax_jacobian
 
 def _jacobian_inputs(generator):
@@ -205,6 +216,21 @@ def one_factor_too_many(p):
     return models.softmax_jacobian(p) * p[..., :, None]
 
 
+@softmax_jacobian.mistake("p_j (1 - p_i) stands everywhere; on the diagonal it is p_i (1 - p_i), elsewhere - p_i p_j.")
+def p_j_times_one_minus_p_i(p):
+    return p[..., None, :] * (1 - p[..., :, None])
+
+
+@softmax_jacobian.mistake("p_i (1 - p_i) fills the whole row i; it belongs on the diagonal only, elsewhere stands - p_i p_j.")
+def sigmoids_derivative_in_every_column(p):
+    return (p * (1 - p))[..., :, None].expand(*p.shape, p.size(-1)).clone()
+
+
+@softmax_jacobian.mistake("p_j (1 - p_j) fills the whole column j; it belongs on the diagonal only, elsewhere stands - p_i p_j.")
+def sigmoids_derivative_in_every_row(p):
+    return (p * (1 - p))[..., None, :].expand(*p.shape, p.size(-1)).clone()
+
+
 # ---------------------------------------------------------------- attention
 
 def _attention_inputs(generator):
@@ -246,6 +272,18 @@ def attention_by(Q, K, V, mask=None, scale=None, dim=-1):
     """attention with another scale, or softmax along another axis: the mistakes of lessons 08 and 09, too."""
     weights = _masked(_scores(Q, K, scale), mask).softmax(dim=dim)
     return weights @ V, weights
+
+
+def turned_by_T(Q, K, V, mask=None):
+    """attention with K.T, which turns the order of all axes and not only of the last two."""
+    scores = Q @ K.permute(*reversed(range(K.dim()))) / math.sqrt(Q.size(-1))
+    weights = _masked(scores, mask).softmax(dim=-1)
+    return weights @ V, weights
+
+
+@attention.mistake("K.T turns the order of ALL axes, the batch's as well. Exchange the last two: K.transpose(-2, -1).")
+def T_turns_every_axis(Q, K, V, mask=None):
+    return turned_by_T(Q, K, V, mask)
 
 
 @attention.mistake("the scale is missing: divide the scores by sqrt(d_k) before the softmax.")
