@@ -24,6 +24,12 @@ cgroups      the same, counted by the kernel
 """
 
 import re
+import warnings
+
+# Python 3.12 and later warn of a fork where there are threads.  Those of the grader only wait meanwhile, and
+# hold no lock: torch's, tqdm's, and those that watch over processes.
+warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded, use of fork",
+                        DeprecationWarning, r"multiprocessing\.popen_fork|course_lib\.grading")
 
 KEEPS_FILES = {"namespaces", "Landlock"}  # the layers of the sandbox that keep files out of reach
 CAUTION = ("Where neither namespaces nor Landlock hold, an answer can read every file that the grader's user "
