@@ -363,7 +363,7 @@ def _by_result(answers, trial):
 SEARCHES = [(6, 3, 7, 0.6, 0.5, 1.2), (5, 2, 4, 0.6, -30.0, 1.2), (6, 1, 6, 0.6, 0.0, 1.2)]
 TELLING = [(7, 2, 8, 2.5, 0.5, 0.5), (5, 3, 8, 3.0, -1.0, 1.8), (6, 4, 8, 2.5, 1.0, 1.2), (5, 3, 6, 3.0, 0.5, 0.5),
            (6, 4, 6, 1.0, -1.0, 0.8)]
-NUMBER, TRIED = 24, 60  # of models that are asked about; that are looked at to find them
+NUMBER, TRIED = 26, 1000  # of models that are asked about; that are looked at most to find them
 
 
 def _search_input(generator, vocab, beam, max_len, alpha, eos, scale):
