@@ -319,7 +319,7 @@ def own_norm(x, f, norm, order):
 # ---------------------------------------------------------------- path_counts
 
 def _count_inputs(generator):
-    return [{"n_blocks": n} for n in (0, 1, *different(generator, 4, 2, 31))]
+    return [{"n_blocks": n} for n in (*different(generator, 4, 2, 31), 0, 1)]
 
 
 path_counts = Item("path_counts", 1, _count_inputs, residual.path_counts, ("counts, a list of n + 1 numbers",), IN_PATHS,

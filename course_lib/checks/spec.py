@@ -21,7 +21,7 @@ class Item:
     name: the function or class the learner writes, and its cell's grade_id.
     points: 1 easy, 2 middle, 3 hard, 5 a capstone.
     trials: maps a torch.Generator to a list of inputs, each {"argument": value} in signature order.  How
-        many there are does not depend on the generator, sizes and values do.
+        many there are does not depend on the generator, sizes and values do.  The first is a usual one.
     reference: the right answer.  It stands alone given torch, nn, F, math and the items in `uses`.
     returns: the results' names and shapes in letters, ("h_t (B, d_h)", ...), for messages.
     where: the heading in the lesson that explains it.
@@ -56,12 +56,12 @@ class Item:
         return register
 
     def inputs(self, seed):
-        """The inputs drawn from a seed, in an order drawn from it as well.  The first comes again at the end:
-        an answer must repeat."""
+        """The inputs drawn from a seed, after the first in an order drawn from it as well.  The first, which
+        messages are about, comes again at the end: an answer must repeat."""
         generator = torch.Generator().manual_seed(seed)
-        trials = self.trials(generator)
-        trials = [trials[number] for number in torch.randperm(len(trials), generator=generator).tolist()]
-        return [*trials, trials[0]]
+        first, *others = self.trials(generator)
+        order = torch.randperm(len(others), generator=generator).tolist()
+        return [first, *(others[number] for number in order), first]
 
 
 def normal(generator, *shape, scale=1.0, dtype=torch.float32):
