@@ -37,7 +37,7 @@ def hidden():
     found = [folder / file for folder in folders for name in LIBRARIES for file in (name, f"{name}.py")
              if (folder / file).exists()]
     found += [prefix / "pkgs" for prefix in prefixes if (prefix / "conda-meta").exists()]  # conda's cache
-    return sorted(set(map(str, _also_resolved(found))))
+    return sorted({str(path.resolve()) for path in found})
 
 
 def readable(private):
@@ -62,7 +62,7 @@ def readable(private):
 
 def _around(path, closed, above, whole, parts):
     """Add `path`, or all in it but the closed folders beneath it.  above: the folders that these lie in."""
-    if path not in above:
+    if path not in above or path.is_symlink():  # what a link leads to is closed under its own name
         whole.add(path)
         return
     parts.add(path)
