@@ -10,7 +10,7 @@ import inspect
 import textwrap
 import types
 
-from .reached import IMPORTS, parts, reached
+from .reached import IMPORTS, TAMPERS, parts, reached
 from .source import BUILT_IN, first, last
 
 COURSE = "course_lib"
@@ -22,9 +22,6 @@ LIBRARIES = ("allennlp", "evaluate", "fairseq", "fairseq2", "flash_attn", "flax"
              "x_transformers", "xformers")
 EARNS_NOTHING = "and earns nothing here: write the steps out."
 HIDES = {*BUILT_IN, "get_ipython"}
-# What makes IPython read a cell as another one, or hides calls from `observe`.
-TAMPERS = {"input_transformers_post", "input_transformers_cleanup", "input_transformer_manager",
-           "ast_transformers", "DisableTorchFunction", "DisableTorchFunctionSubclass"}
 MOST = 100  # definitions that an answer in a running notebook is followed through
 
 
@@ -109,7 +106,7 @@ def _free_call(part, free, roots, star):
 
 def _hidden(part, defined):
     """What runs code that is not to be seen: exec, a function of IPython's, an import of a computed name."""
-    if part.hides:
+    if part.hides and part.hides not in defined:
         return part.hides
     for node in part.walk():
         name = last(node)

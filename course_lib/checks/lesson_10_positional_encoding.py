@@ -128,7 +128,7 @@ def bare_angles(n, d_model):
 # ---------------------------------------------------------------- shift_matrix
 
 def _shift_inputs(generator):
-    a, b, c = different(generator, 3, 2, 10)
+    a, b, c = different(generator, 3, 2, 30)
     wide, middle, narrow = (2 * half for half in different(generator, 3, 2, 6))
     return [{"k": k, "d_model": d_model} for k, d_model in
             [(a, wide), (-b, middle), (c, narrow), (whole(generator, 1, 10), 2), (0, narrow), (-a, narrow)]]

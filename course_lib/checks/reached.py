@@ -16,6 +16,9 @@ NESTED = 3  # strings within strings that are read
 IMPORTS = {"import_module", "__import__"}
 LOOKS_UP = {"getattr", "attrgetter", "methodcaller", "__getattribute__"}
 BINDS = {"setattr", "globals", "vars", "locals", "__dict__", "modules"}
+# What makes IPython read a cell as another one, or hides calls from `observe`: it concerns every answer.
+TAMPERS = {"input_transformers_post", "input_transformers_cleanup", "input_transformer_manager",
+           "ast_transformers", "DisableTorchFunction", "DisableTorchFunctionSubclass"}
 ANYTHING, FROM_STAR = "?", "*"  # what a statement binds if its source does not say; a star import
 
 
@@ -91,6 +94,8 @@ def _part(nodes, text, ran_by):
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
             if first(node) in part.uses:  # torch.x = ... changes what everybody finds in torch
                 part.binds |= {first(node), getattr(node, "attr", first(node))}
+    if words & TAMPERS:
+        part.binds.add(FROM_STAR)
     if words & {*LOOKS_UP, *BINDS, *IMPORTS}:
         texts = folded(part.nodes)
         part.strings = set(texts.values())
