@@ -282,7 +282,8 @@ def test_no_kernel_finds_a_package_that_holds_answers():
     try:
         for import_ in ("import sacrebleu", "from nltk.translate import bleu_score"):
             assert kernel.run(import_, 20).error[0] == "ModuleNotFoundError"
-        told = kernel.run("import sys; del sys.modules['sacrebleu']; from sacrebleu import corpus_bleu", 20).error
+        blocked = "import sys; del sys.modules['sacrebleu']; from sacrebleu import corpus_bleu"
+        told = kernel.run(blocked, 20).error
         assert told if {"namespaces", "Landlock"} & {*kernel.sandbox.split(", ")} else True
     finally:
         kernel.stop()
