@@ -37,7 +37,7 @@ def answers(calls):
 
     def kept(*given):
         calls.append(1)
-        return step(*given) + 0.1 * (len(calls) > 8)    # two calls on each of four inputs; then again
+        return step(*given) + 0.1 * (len(calls) > 9)    # two on each of 4 inputs, one in float64
 
     return {
         "cut": (lambda *given: step(*given).detach(),
@@ -246,6 +246,57 @@ def test_a_wrong_later_answer_says_what_it_was_tried_with(notebook):
         notebook(WRONG_STEP + FORWARD.replace("return ", "return -") + "mine = rnn_step\ncheck(rnn_forward)")
     assert "tried with the right rnn_step" in str(failed.value)
     assert sys.modules["__main__"].rnn_step is sys.modules["__main__"].mine
+
+
+def test_a_reference_that_is_not_called_is_not_told(notebook, capsys):
+    notebook(WRONG_STEP + """
+def rnn_forward(X, h, W, U, b):
+    states = []
+    for t in range(X.size(1)):
+        h = torch.tanh(X[:, t] @ W + h @ U + b)
+        states.append(h)
+    return torch.stack(states, 1)
+check(rnn_forward)""")
+    assert "✓ rnn_forward" in (out := capsys.readouterr().out) and "tried with" not in out
+
+
+def test_what_a_lent_reference_calls_is_not_told(notebook, capsys):
+    """style_embedding may call softmax and attention, and the right attention calls a softmax itself."""
+    with pytest.raises(CheckFailed) as failed:
+        notebook("""
+def softmax(x, dim=-1):
+    return x
+def attention(Q, K, V, mask=None):
+    return V
+def style_embedding(reference, tokens, W_Q, W_K, W_V, h):
+    return attention(reference @ W_Q, tokens @ W_K, tokens @ W_V)
+check(style_embedding)""")
+    assert "(tried with the right attention: yours does not pass yet)" in str(failed.value)
+
+
+def test_nothing_that_torch_warns_of_reaches_the_learner(notebook, capfd, recwarn):
+    with pytest.raises(CheckFailed, match="K.T turns the order of ALL axes"):
+        notebook("""
+def attention(Q, K, V, mask=None):
+    scores = Q @ K.T / Q.size(-1) ** 0.5
+    weights = (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+    return weights @ V, weights
+check(attention)""")
+    assert capfd.readouterr().err == "" and not recwarn.list
+
+
+def test_a_float64_answer_that_fails_is_a_remark(notebook, capsys):
+    notebook("""
+def residual_gradient(jacobians):
+    product = torch.eye(len(jacobians[0]))
+    for J in jacobians:
+        product = (torch.eye(len(J)) + J) @ product
+    return product
+check(residual_gradient)""")
+    passed, remark = capsys.readouterr().out.splitlines()
+    assert passed == "✓ residual_gradient: right on 5 inputs."
+    assert remark.startswith("    Remark: float64 inputs would not work (raised RuntimeError: ")
+    assert remark.endswith("torch.zeros(n, dtype=x.dtype).")
 
 
 def test_a_right_earlier_answer_is_used_as_it_is(notebook, capsys):

@@ -8,7 +8,7 @@ import pytest
 
 from course_lib import checks
 from course_lib.checks.judge import judge
-from course_lib.checks.observe import observe
+from course_lib.checks.observe import in_float64, observe
 from course_lib.grading.question import Question
 
 SEEDS = 5
@@ -73,6 +73,16 @@ def test_a_right_answer_in_another_style_passes(stem, item, seed):
 
 @seeds
 @pytest.mark.parametrize("stem, item", ITEMS)
+def test_an_answer_that_fails_only_in_float64_passes_with_a_remark(stem, item, seed):
+    found, _ = unnamed(stem, item)
+    assert all(examine(item, answer, seed).remark is None for answer in found)
+    for answer in answers.REMARKED.get(item.name, []):
+        verdict = examine(item, answer, seed)
+        assert verdict.passed and "float64" in verdict.remark and verdict.remark in verdict.message, verdict
+
+
+@seeds
+@pytest.mark.parametrize("stem, item", ITEMS)
 def test_a_mistake_without_a_name_gets_none(stem, item, seed):
     _, found = unnamed(stem, item)
     assert len(found) >= 6
@@ -89,6 +99,8 @@ def test_an_item_says_what_it_must(stem, item):
     assert item.points in (1, 2, 3, 5) and item.returns and item.where
     trials = item.inputs(0)
     assert len(trials) >= 4 and trials[0] is trials[-1]
+    double = [in_float64(trial) for trial in trials]
+    assert double == sorted(double[:-1]) + [False] and sum(double) < len(double) / 2
     earlier = list(checks.items(stem))
     assert all(checks.find(used)[0] <= stem for used in item.uses)
     assert all(earlier.index(used) < earlier.index(item.name) for used in item.uses if used in earlier)

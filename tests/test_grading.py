@@ -25,6 +25,7 @@ from course_lib import checks, exercise
 from course_lib.checks import honesty
 from course_lib.checks.judge import examine
 from course_lib.checks.observe import encode, observe
+from course_lib.exports import lms
 from course_lib.grading import (
     CAUTION,
     GradingError,
@@ -481,6 +482,49 @@ def test_every_mistake_is_named_through_the_grader(tmp_path):
         told = grade_here(hand_in(tmp_path, name, notebook({"rnn_step": source})), seed=3)
         assert told["rnn_step"][:2] == ("wrong", name)
         assert all(status == "passed" for item, (status, _, _) in told.items() if item != "rnn_step")
+
+
+ALONE = """
+def rnn_forward(X, h_0, W_xh, W_hh, b_h):
+    states = [h_0]
+    for t in range(X.size(1)):
+        states.append(torch.tanh(X[:, t] @ W_xh + states[-1] @ W_hh + b_h))
+    return torch.stack(states[1:], dim=1)
+"""
+FLOAT32_ONLY = """
+def gradient_norms(H, W_hh):
+    grad = torch.eye(H.size(1))
+    norms = [grad.norm()]
+    for h in H[1:].flip(0):
+        grad = (W_hh * (1 - h ** 2)) @ grad
+        norms.append(grad.norm())
+    return torch.stack(norms[::-1])
+"""
+
+
+def test_the_right_one_is_told_only_where_it_was_called(tmp_path):
+    told = grade_here(hand_in(tmp_path, "ann", notebook({"rnn_step": NO_TANH, "rnn_forward": ALONE})), seed=1)
+    assert told["rnn_forward"][0] == "passed" and "tried with" not in told["rnn_forward"][2]
+    told = grade_here(hand_in(tmp_path, "bob", notebook({"rnn_step": NO_TANH})), seed=1)
+    assert told["rnn_forward"][2].endswith("(tried with the right rnn_step: yours does not pass yet)")
+
+
+def test_a_remark_costs_nothing_and_is_told_everywhere(tmp_path):
+    path = hand_in(tmp_path, "ann", notebook({"gradient_norms": FLOAT32_ONLY}))
+    result = grade.grade_notebook(path, STEM, grade.Settings(1, kernel=f"{__name__}:Here"))
+    result = {**result, "student": "ann", "path": "ann.ipynb"}
+    row = next(item for item in result["items"] if item["name"] == "gradient_norms")
+    assert row["passed"] and row["points"] == row["max_points"] and "float64" in row["remark"]
+    assert all(item["remark"] is None for item in result["items"] if item is not row)
+    graded = report.summary(1, [result])
+    written = next(item for item in graded["submissions"][0]["items"] if item["name"] == "gradient_norms")
+    assert written["remark"] == row["remark"]
+    table = next(line for line in csv.DictReader(io.StringIO(report.table(graded)))
+                 if line["item"] == "gradient_norms")
+    assert row["remark"] in table["message"] and table["status"] == "passed"
+    page = pages.feedback(result, pages.sheet(STEM), None)
+    assert html.unescape(page).count(row["remark"]) == 1
+    assert row["remark"] in html.unescape(lms.comment(graded["submissions"][0]))
 
 
 # ---------------------------------------------------------------- what is taken from a submission

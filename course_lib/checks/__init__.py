@@ -52,6 +52,7 @@ def check(answer):
     answer: the function or class, under the name that the exercise gives it.
     """
     from .judge import examine
+    from .observe import lend
     namespace = _namespace(answer)
     stem, item = find(_name(answer, namespace))
     replaced = {}
@@ -59,16 +60,22 @@ def check(answer):
         for used in item.uses:  # an earlier answer that does not pass must not cost this one
             if used in namespace and not examine(find(used)[1], namespace[used]).passed:
                 replaced[used] = namespace[used]
-                namespace[used] = find(used)[1].reference
+                namespace[used] = lend(used, find(used)[1].reference)
         verdict = _borrowed(item, answer, namespace) or examine(item, answer)
     finally:
         namespace.update(replaced)
-    lines = [f"✓ {item.name}: {verdict.message}" if verdict.passed else f"✗ {item.name}: {verdict.message}"]
-    if replaced:
-        lines.append(f"    (tried with the right {', '.join(replaced)}: yours does not pass yet)")
+    lines = [f"{'✓' if verdict.passed else '✗'} {item.name}: {verdict.message}"]
+    if verdict.lent:
+        lines.append(f"    {tried_with(verdict.lent)}")
     if not verdict.passed:
         raise CheckFailed("\n".join([*lines, f"    See {pointer(stem, item)}."]))
     print("\n".join(lines))
+
+
+def tried_with(names):
+    """The line about references that an answer called in place of earlier answers."""
+    do = "does" if len(names) == 1 else "do"
+    return f"(tried with the right {', '.join(names)}: yours {do} not pass yet)"
 
 
 def pointer(stem, item):

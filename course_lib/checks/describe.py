@@ -18,7 +18,7 @@ RTOL, ATOL = 1e-4, 1e-5  # wide enough for another order of summation in float32
 # What torch's errors mostly come from here.
 HINTS = {"Boolean value of Tensor": "is it for a mask? `if mask is not None` asks whether there is one",
          "must match the size of tensor": "is an axis missing? keepdim=True or [:, None] keeps one of size 1",
-         "have the same dtype": "these inputs are not float32: a new tensor needs their dtype, dtype=x.dtype"}
+         "have the same dtype": "a new tensor has another dtype than the inputs: make it with dtype=x.dtype"}
 
 
 def same(left, right):
@@ -39,8 +39,11 @@ def same(left, right):
     return type(left) is type(right) and not isinstance(left, Opaque) and left == right
 
 
-def describe(item, inputs, observations, expected, wrong):
-    """The first thing that is not as it should be, in words, or None when all is right."""
+def describe(item, inputs, observations, expected, wrong, repeats=True):
+    """The first thing that is not as it should be, in words, or None when all is right.
+
+    repeats: whether the last of the inputs is the first again.
+    """
     if wrong:
         number = wrong[0]
         seen, trial = observations[number], inputs[number]
@@ -53,7 +56,7 @@ def describe(item, inputs, observations, expected, wrong):
         problem = _first_difference(item, trial, output, right)
         if problem is None:
             return _changed_argument(trial, decode(seen["inputs"]))
-        if number == len(inputs) - 1:
+        if repeats and number == len(inputs) - 1:
             return ("right at first, but another result when called again with the same inputs: "
                     "a value is kept between calls.")
         before = " (right on the inputs before)" if number else ""

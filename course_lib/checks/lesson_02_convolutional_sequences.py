@@ -31,11 +31,11 @@ def _convolution_inputs(generator):
         return draw(B or first, n, *others, k=k, dilation=dilation, dtype=dtype)
     gap, wide, equal = whole(generator, 2, 4), 2 * whole(generator, 1, 3), whole(generator, 3, 6)
     return [trial(2 * gap + whole(generator, 2, 5), k=3, dilation=gap),
-            trial(whole(generator, 5, 8), k=3, dilation=2, dtype=torch.float64),
+            trial(whole(generator, 5, 8), k=3, dtype=torch.float64),
             draw(equal, equal, equal, equal, k=3, dilation=1),
             trial(wide + whole(generator, 4, 7), k=2, dilation=wide),
             trial(whole(generator, 2, 4), k=3, dilation=gap),                   # fewer words than the field
-            trial(whole(generator, 7, 10), k=5, B=1)]
+            trial(whole(generator, 8, 11), k=3, dilation=3, B=1)]
 
 
 causal_conv1d = Item("causal_conv1d", 3, _convolution_inputs, convolution.causal_conv1d, ("Y (B, n, d_out)",), IN_CODE,
@@ -227,6 +227,28 @@ def only_the_last_layer(kernel_size, dilations):
 @receptive_field.mistake("both sides are counted; a causal convolution sees the past only.")
 def both_sides(kernel_size, dilations):
     return 1 + 2 * (kernel_size - 1) * sum(dilations)
+
+
+@receptive_field.mistake("the dilations are multiplied; each layer adds its own (k - 1) * dilation words, so they are summed.")
+def dilations_multiplied(kernel_size, dilations):
+    return 1 + (kernel_size - 1) * math.prod(dilations)
+
+
+@receptive_field.mistake("the layers are multiplied, each as k * dilation; each layer ADDS (k - 1) * dilation words to the 1 of "
+                         "the present.")
+def layers_multiplied(kernel_size, dilations):
+    return math.prod(kernel_size * dilation for dilation in dilations)
+
+
+@receptive_field.mistake("kernel_size is not used: 3 stands in its place.")
+def kernel_size_taken_as_3(kernel_size, dilations):
+    return 1 + 2 * sum(dilations)
+
+
+@receptive_field.mistake("kernel_size is not used: this is 1 + the sum of the dilations, which holds for a kernel of size 2. Each "
+                         "layer adds (k - 1) * dilation words.")
+def kernel_size_taken_as_2(kernel_size, dilations):
+    return 1 + sum(dilations)
 
 
 # ---------------------------------------------------------------- gated_linear_unit
@@ -452,6 +474,27 @@ def attention_like_recurrent(n, layer, kernel_size=3):
 @path_length.mistake("'attention': one layer has to be passed, so the path is 1, not 0.")
 def attention_zero(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, attention=lambda n, k: 0)
+
+
+@path_length.mistake("kernel_size is not used: this is the result for a kernel of size 2.")
+def kernel_size_taken_as_2_in_path(n, layer, kernel_size=3):
+    return convolution.path_length(n, layer, 2)
+
+
+@path_length.mistake("layer is not used: n - 1 holds for 'recurrent' alone, the other three layers have shorter paths.")
+def layer_ignored(n, layer, kernel_size=3):
+    return n - 1
+
+
+@path_length.mistake("every path is one too long: count the steps from one position to the next, of which even the last word is "
+                     "n - 1 away and not n.")
+def one_too_many(n, layer, kernel_size=3):
+    return convolution.path_length(n, layer, kernel_size) + 1
+
+
+@path_length.mistake("n is returned for every layer: 'recurrent' takes n - 1 steps, the other three layers fewer.")
+def always_n(n, layer, kernel_size=3):
+    return n
 
 
 ITEMS = [causal_conv1d, receptive_field, gated_linear_unit, path_length]

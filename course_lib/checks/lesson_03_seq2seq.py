@@ -237,6 +237,23 @@ def bos_in_targets(ids, bos_id, eos_id, pad_id):
     return inputs, _with_eos(inputs, eos_id, pad_id)
 
 
+@teacher_forcing.mistake("the targets are the inputs, <bos> included: they begin with the first word, and <eos> stands after the "
+                         "last one.")
+def targets_are_the_inputs(ids, bos_id, eos_id, pad_id):
+    inputs = torch.cat([_column(ids, bos_id), ids], dim=1)
+    return inputs, inputs.clone()
+
+
+@teacher_forcing.mistake("ids is returned twice: the inputs are <bos> and ids, the targets ids and <eos>, so both are (B, n + 1).")
+def ids_twice(ids, bos_id, eos_id, pad_id):
+    return ids.clone(), ids.clone()
+
+
+@teacher_forcing.mistake("pad_id is not used: the words are counted where ids is not 0. The padding is pad_id, whatever its number.")
+def pad_id_taken_as_0(ids, bos_id, eos_id, pad_id):
+    return torch.cat([_column(ids, bos_id), ids], dim=1), _with_eos(ids, eos_id, 0)
+
+
 # ---------------------------------------------------------------- sequence_loss
 
 def _loss_inputs(generator):
@@ -351,20 +368,21 @@ def python_number(logits, targets, pad_id):
 # ---------------------------------------------------------------- greedy_decode
 
 def _greedy_inputs(generator):
-    def draw(max_len, end, dtype=torch.float32, zero=False):
-        """A model that says <eos> after `end` words, or never if end is None.  zero: word 0 is one of them."""
+    def draw(max_len, end, dtype=torch.float32, zero=None):
+        """A model that says <eos> after `end` words, or never if end is None, and token 0 as word `zero`."""
         vocab = whole(generator, 6, 13)
         bos_id, eos_id = different(generator, 2, 1, vocab)
         table = normal(generator, max_len + 3, vocab, vocab, dtype=dtype)
         table[..., [bos_id, eos_id]] -= 20.0                           # neither comes on the way
-        if zero:
-            table[end // 2, :, 0] += 20.0
         if end is not None:
             table[end, :, eos_id] += 40.0
+        if zero is not None:
+            table[zero, :, 0] += 40.0
         return {"table": table, "bos_id": bos_id, "eos_id": eos_id, "max_len": max_len}
     end, most = whole(generator, 3, 6), whole(generator, 4, 8)
     return [draw(end + whole(generator, 2, 5), end), draw(most, None), draw(whole(generator, 4, 7), 0),
-            draw(most, most, torch.float64), draw(end + whole(generator, 2, 6), end, zero=True), draw(1, 1)]
+            draw(most, most, torch.float64), draw(end + whole(generator, 2, 6), end, zero=whole(generator, 1, end)),
+            draw(1, 1), draw(end + 2, end - 1)]
 
 
 greedy_decode = Item("greedy_decode", 2, _greedy_inputs, decoding.greedy_decode, ("words, a list of ints",), IN_GREEDY,
@@ -472,6 +490,29 @@ def least_likely(step, state, bos_id, eos_id, max_len):
         logits, state = step(token, state)
         return -logits, state
     return decoding.greedy_decode(turned, state, bos_id, eos_id, max_len)
+
+
+@greedy_decode.mistake("bos_id and eos_id are not used: 1 and 2 stand in their place.")
+def bos_and_eos_fixed(step, state, bos_id, eos_id, max_len):
+    return decoding.greedy_decode(step, state, 1, 2, max_len)
+
+
+@greedy_decode.mistake("token 0 is never chosen: the argmax runs from token 1 on. Every token of the vocabulary may come.")
+def never_token_0(step, state, bos_id, eos_id, max_len):
+    def without_0(token, state):
+        logits, state = step(token, state)
+        return torch.cat([torch.full_like(logits[:1], -math.inf), logits[1:]]), state
+    return decoding.greedy_decode(without_0, state, bos_id, eos_id, max_len)
+
+
+@greedy_decode.mistake("it stops at token 0, which is a token like others: `if not token` is True for 0. Compare with eos_id.")
+def stops_at_token_0(step, state, bos_id, eos_id, max_len):
+    return _without(decoding.greedy_decode(step, state, bos_id, eos_id, max_len), 0)
+
+
+@greedy_decode.mistake("token 0 is left out of the result; it is a token like others. Only <bos> and <eos> are left out.")
+def token_0_left_out(step, state, bos_id, eos_id, max_len):
+    return [word for word in decoding.greedy_decode(step, state, bos_id, eos_id, max_len) if word]
 
 
 # ---------------------------------------------------------------- bleu

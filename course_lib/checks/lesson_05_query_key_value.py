@@ -131,6 +131,16 @@ def in_place(x, dim=-1):
     return _ratio(x, dim)
 
 
+@softmax.mistake("dim is ignored: the sum always runs along axis 1.")
+def always_axis_1(x, dim=-1):
+    return models.softmax(x, 1)
+
+
+@softmax.mistake("dim is ignored: the sum always runs along the last axis but one, dim=-2.")
+def always_the_last_but_one(x, dim=-1):
+    return models.softmax(x, -2)
+
+
 # ---------------------------------------------------------------- softmax_jacobian
 
 def _jacobian_inputs(generator):
@@ -212,6 +222,21 @@ def one_factor_too_many(p):
     return models.softmax_jacobian(p) * p[..., :, None]
 
 
+@softmax_jacobian.mistake("p_j (1 - p_i) stands everywhere; on the diagonal it is p_i (1 - p_i), elsewhere - p_i p_j.")
+def p_j_times_one_minus_p_i(p):
+    return p[..., None, :] * (1 - p[..., :, None])
+
+
+@softmax_jacobian.mistake("p_i (1 - p_i) fills the whole row i; it belongs on the diagonal only, elsewhere stands - p_i p_j.")
+def sigmoids_derivative_in_every_column(p):
+    return (p * (1 - p))[..., :, None].expand(*p.shape, p.size(-1)).clone()
+
+
+@softmax_jacobian.mistake("p_j (1 - p_j) fills the whole column j; it belongs on the diagonal only, elsewhere stands - p_i p_j.")
+def sigmoids_derivative_in_every_row(p):
+    return (p * (1 - p))[..., None, :].expand(*p.shape, p.size(-1)).clone()
+
+
 # ---------------------------------------------------------------- attention
 
 def _attention_inputs(generator):
@@ -258,6 +283,18 @@ def attention_by(Q, K, V, mask=None, scale=None, dim=-1):
     """attention with another scale, or softmax along another axis: the mistakes of lessons 08 and 09, too."""
     weights = _masked(_scores(Q, K, scale), mask).softmax(dim=dim)
     return weights @ V, weights
+
+
+def turned_by_T(Q, K, V, mask=None):
+    """attention with K.T, which turns the order of all axes and not only of the last two."""
+    scores = Q @ K.permute(*reversed(range(K.dim()))) / math.sqrt(Q.size(-1))
+    weights = _masked(scores, mask).softmax(dim=-1)
+    return weights @ V, weights
+
+
+@attention.mistake("K.T turns the order of ALL axes, the batch's as well. Exchange the last two: K.transpose(-2, -1).")
+def T_turns_every_axis(Q, K, V, mask=None):
+    return turned_by_T(Q, K, V, mask)
 
 
 @attention.mistake("the scale is missing: divide the scores by sqrt(d_k) before the softmax.")

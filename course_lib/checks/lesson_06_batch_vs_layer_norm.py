@@ -296,6 +296,16 @@ class running_stats_get_gradients(norm.BatchNorm):
         return norm.batch_norm(x, self.gamma, self.beta, self.eps)
 
 
+@BatchNorm.mistake("running_mean and running_var are nn.Parameter, to which no computed tensor can be assigned. They are not trained: make "
+                   "them buffers, self.register_buffer('running_mean', torch.zeros(d)).")
+class running_stats_are_parameters(running_stats_get_gradients):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, eps)
+        mean, var = self.running_mean, self.running_var
+        del self.running_mean, self.running_var
+        self.running_mean, self.running_var = nn.Parameter(mean), nn.Parameter(var)
+
+
 @BatchNorm.mistake("running_mean and running_var are not in state_dict(), so they are not saved with the model: make "
                    "them with self.register_buffer('running_mean', torch.zeros(d)), and so running_var.")
 class no_buffers(norm.BatchNorm):

@@ -6,7 +6,7 @@ import torch
 
 from ..models import attention as models
 from .draw import different, sizes, whole
-from .lesson_05_query_key_value import attention_by, scale_after_softmax, zero_times_infinity
+from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T, zero_times_infinity
 from .spec import Item, normal
 
 IN_FUTURE, IN_PADDING = "A mask for the future", "A mask for padding"
@@ -277,6 +277,11 @@ def scale_by_n(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-2)))
 
 
+@self_attention.mistake("K.T turns the order of ALL axes, the batch's as well. Exchange the last two: K.transpose(-2, -1).")
+def self_T_turns_every_axis(X, W_Q, W_K, W_V, mask=None):
+    return turned_by_T(*_projected(X, W_Q, W_K, W_V), mask)
+
+
 @self_attention.mistake("the scale is missing: divide the scores by sqrt(d_k).")
 def self_without_scale(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, 1.0)
@@ -458,6 +463,35 @@ def who_feels_i(f, X, i):
 @leakage.mistake("i is not used: all outputs are differentiated together; only f(X)[i] is asked for.")
 def all_outputs(f, X, i):
     return _jacobian(f, X).pow(2).sum(dim=(0, 1, 3)).sqrt()
+
+
+@leakage.mistake("i is not used: the gradient is that of the sum of ALL outputs, f(X).sum(). Differentiate f(X)[i] alone, one number of it "
+                 "at a time.")
+def all_outputs_summed(f, X, i):
+    return _jacobian(f, X, torch.sum).norm(dim=-1)
+
+
+@leakage.mistake("i is not used, since f(X).sum() is differentiated, and X requires gradients afterwards. Differentiate f(X)[i] alone, on "
+                 "a copy of X.")
+def all_outputs_summed_and_grad_left(f, X, i):
+    norms = all_outputs_summed(f, X, i)
+    X.requires_grad_()
+    return norms
+
+
+@leakage.mistake("the norms of all outputs are added up; only output i is asked for.")
+def norms_summed_over_outputs(f, X, i):
+    return _jacobian(f, X).pow(2).sum(dim=(1, 3)).sqrt().sum(dim=0)
+
+
+@leakage.mistake("i is not used: this is the leakage of output 0.")
+def always_output_0(f, X, i):
+    return models.leakage(f, X, 0)
+
+
+@leakage.mistake("i is not used: this is the leakage of the last output.")
+def always_the_last_output(f, X, i):
+    return models.leakage(f, X, len(X) - 1)
 
 
 @leakage.mistake("the norm runs over the words as well, so one number is left; there is one for each word j.")

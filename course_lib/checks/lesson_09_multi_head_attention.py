@@ -7,7 +7,7 @@ from torch import nn
 
 from ..models import attention as models
 from .draw import different, whole
-from .lesson_05_query_key_value import attention_by, scale_after_softmax
+from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T
 from .spec import Item, normal
 
 IN_SPLIT, IN_MERGE, IN_OPERATION = "Splitting", "Merging", "Operation"
@@ -94,6 +94,11 @@ def separate_pieces(X, h):
     return X.chunk(h, dim=-1)
 
 
+@split_heads.mistake("h is not used: there is one head, as wide as the word. Cut d_model into h heads of d_k = d_model / h numbers.")
+def h_ignored(X, h):
+    return X[:, None]
+
+
 # ---------------------------------------------------------------- merge_heads
 
 def _merge_inputs(generator):
@@ -173,7 +178,7 @@ def _module_inputs(generator):
                  for name in "QKVO"}
         def given(n, m):
             return [normal(generator, B, size, d_model, dtype=dtype) for size in (n, m, m)]
-        calls = [("train", given(n, m)), ("eval", [*given(n, m), _mask(generator, *mask)])]
+        calls = [("train", given(n, m)), ("eval", [*given(n, m), _mask(generator, *mask)]), ("train", given(n, m))]
         return {"arguments": [d_model, h], "state": state, "calls": calls, "reads": [], "whole": True}
     def trial(mask, B=None, dtype=torch.float32):
         b, n, m = different(generator, 3, 3, 7)
@@ -194,7 +199,7 @@ def _mask(generator, *shape):
 
 def _rows_sum_to_one(trial, output):
     one = torch.ones((), dtype=torch.float64)
-    return all(torch.allclose(found[1].double().sum(dim=-1), one, atol=1e-4) for found in output[:2])
+    return all(torch.allclose(found[1].double().sum(dim=-1), one, atol=1e-4) for found in output[:3])
 
 
 def _mask_is_kept(trial, output):
@@ -206,6 +211,7 @@ def _mask_is_kept(trial, output):
 MultiHeadAttention = Item(
     "MultiHeadAttention", 3, _module_inputs, models.MultiHeadAttention,
     ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
+     "without_mask_again: output (B, n, d_model), weights (B, h, n, m)",
      "takes_gradients, a list of names"), IN_OPERATION, uses=("attention", "split_heads", "merge_heads"), free=FREE,
     probe="build", properties=(
         (_rows_sum_to_one, "each row of weights must add up to 1, over the keys, its last axis."),
@@ -454,6 +460,25 @@ class module_results_swapped(_Heads):
 class module_only_the_output(_Heads):
     def forward(self, q, k, v, mask=None):
         return super().forward(q, k, v, mask)[0]
+
+
+@MultiHeadAttention.mistake("K.T turns the order of ALL axes, those of batch and heads as well. Exchange the last two: "
+                            "K.transpose(-2, -1).")
+class module_T_turns_every_axis(_Heads):
+    def attend(self, Q, K, V, mask):
+        return turned_by_T(Q, K, V, _for_heads(mask))
+
+
+@MultiHeadAttention.mistake("the last mask is kept in the module and used again when none is given. Without a mask every key is allowed: "
+                            "use the argument, and store nothing.")
+class last_mask_remembered(_Heads):
+    def __init__(self, d_model, h):
+        super().__init__(d_model, h)
+        self.last = None
+
+    def attend(self, Q, K, V, mask):
+        self.last = self.last if mask is None else mask
+        return super().attend(Q, K, V, self.last)
 
 
 ITEMS = [split_heads, merge_heads, MultiHeadAttention]

@@ -103,6 +103,20 @@ class layers_exchanged(nn.Module):
         return self.W_1(self.W_2(x).relu())
 
 
+D_FF = "d_ff is not used: the feed-forward is 4 * d_model wide, which is only a common choice. Hand d_ff on to {}."
+
+
+def _four_times(block):
+    """The block with 4 * d_model for its last size, d_ff."""
+    def build(self, d_model, *others):
+        block.__init__(self, d_model, *others[:-1], 4 * d_model)
+    return {"__init__": build}
+
+
+FeedForward.mistake(D_FF.format("W_1 and W_2"))(
+    type("d_ff_ignored", (transformer.FeedForward,), _four_times(transformer.FeedForward)))
+
+
 # ---------------------------------------------------------------- EncoderBlock
 
 def _encoder_inputs(generator):
@@ -255,6 +269,10 @@ EncoderBlock.mistake("the eps of the norms is 1e-3; nn.LayerNorm's own is 1e-5: 
     type("eps_1e_3", (_with_eps(transformer.EncoderBlock, 1e-3),), {}))
 
 
+EncoderBlock.mistake(D_FF.format("FeedForward"))(
+    type("encoder_d_ff_ignored", (transformer.EncoderBlock,), _four_times(transformer.EncoderBlock)))
+
+
 @EncoderBlock.mistake("the number of heads h is not handed on: the attention has one head.")
 class one_head(transformer.EncoderBlock):
     def __init__(self, d_model, h, d_ff):
@@ -354,6 +372,21 @@ def _decoders():
                                         "memory_attention(y, memory, memory).")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(y, y, y, self.masks[1])[0])
+
+    @_decoder("query_from_memory_unmasked", "the query comes from the memory and keys and values from y, and memory_mask is not handed "
+                                            "on: memory_attention(y, memory, memory, memory_mask).")
+    def _(self, y, memory, own, other):
+        return _three(self, y, own, lambda y: self.memory_attention(memory, y, y)[0])
+
+    @_decoder("keys_and_values_from_y_unmasked", "keys and values of the memory attention come from y, and memory_mask is not handed "
+                                                 "on: memory_attention(y, memory, memory, memory_mask).")
+    def _(self, y, memory, own, other):
+        return _three(self, y, own, lambda y: self.memory_attention(y, y, y)[0])
+
+    @_decoder("keys_and_values_from_y_with_self_mask", "the second attention reads y again, with self_mask, so the memory is never "
+                                                       "read: memory_attention(y, memory, memory, memory_mask).")
+    def _(self, y, memory, own, other):
+        return _three(self, y, own, lambda y: self.memory_attention(y, y, y, self.masks[0])[0])
 
     @_decoder("values_from_y", "the values of the memory attention come from y; keys AND values are the memory.")
     def _(self, y, memory, own, other):
@@ -477,6 +510,10 @@ class attentions_tied(transformer.DecoderBlock):
         self.memory_attention = self.self_attention
 
 
+DecoderBlock.mistake(D_FF.format("FeedForward"))(
+    type("decoder_d_ff_ignored", (transformer.DecoderBlock,), _four_times(transformer.DecoderBlock)))
+
+
 @DecoderBlock.mistake("the number of heads h is not handed on: both attentions have one head.")
 class decoder_one_head(transformer.DecoderBlock):
     def __init__(self, d_model, h, d_ff):
@@ -550,6 +587,11 @@ def output_bias(d_model, d_ff, N, vocab):
 @parameter_count.mistake("N is not used: there are N encoder blocks and N decoder blocks.")
 def one_block_each(d_model, d_ff, N, vocab):
     return _count(d_model, d_ff, 1, vocab)
+
+
+@parameter_count.mistake("N is not used: 6 stands in its place, the paper's number.")
+def six_blocks_each(d_model, d_ff, N, vocab):
+    return _count(d_model, d_ff, 6, vocab)
 
 
 @parameter_count.mistake("only one matrix of the feed-forward is counted; it has two, W_1 and W_2.")

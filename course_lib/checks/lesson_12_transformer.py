@@ -119,6 +119,11 @@ def epsilon_ignored(logits, targets, epsilon, pad_id):
     return _surprise(logits, targets, 1, 0)[targets != pad_id].mean()
 
 
+@label_smoothing_loss.mistake("epsilon is not used: 0.1 stands in its place.")
+def epsilon_fixed(logits, targets, epsilon, pad_id):
+    return training.label_smoothing_loss(logits, targets, 0.1, pad_id)
+
+
 @label_smoothing_loss.mistake("epsilon and 1 - epsilon are exchanged: the right word gets 1 - epsilon.")
 def epsilon_exchanged(logits, targets, epsilon, pad_id):
     return _smoothed(logits, targets, 1 - epsilon)[targets != pad_id].mean()
@@ -295,6 +300,10 @@ for _name, _sentence, _rate in [
      lambda t, d, w: min((w / t) ** 0.5, t / w)),
     ("d_model_and_warmup_exchanged", "d_model and warmup_steps are exchanged.",
      lambda t, d, w: w ** -0.5 * min(t ** -0.5, t * d ** -1.5)),
+    ("warmup_taken_as_4000", "warmup_steps is not used: 4000 stands in its place, the paper's number.",
+     lambda t, d, w: d ** -0.5 * min(t ** -0.5, t * 4000 ** -1.5)),
+    ("d_model_taken_as_512", "d_model is not used: 512 stands in its place, the paper's number.",
+     lambda t, d, w: 512 ** -0.5 * min(t ** -0.5, t * w ** -1.5)),
     ("rate_is_a_tensor", "it is a tensor; an optimizer's rate is a number: make it a float.",
      lambda t, d, w: torch.tensor(training.warmup_rate(t, d, w))),
 ]:
@@ -535,6 +544,9 @@ def _ends():
     _search("finished_go_on", "a sentence that has ended is extended further: take it out of the live ones.", go_on=go_on)
     _search("eos_is_a_word", "<eos> ends nothing here: a sentence that has it is finished, set it aside with its score.",
             go_on=go_on, ended=lambda self, found: False)
+    _search("eos_is_dropped", "<eos> ends nothing here, it is only left out of the result: a sentence that has it is finished, set it "
+            "aside with its score.", go_on=go_on, ended=lambda self, found: False,
+            plain=lambda self, words: [word for word in words if word != self.eos_id])
     _search("eos_is_passed_over", "<eos> is never chosen: it is a candidate like each word, and ends its sentence.",
             keep=lambda self, grown: [one for one in grown if one[1][-1] != self.eos_id][:self.beam])
     _search("others_take_the_place", "another beginning takes the place of one that ended, so that `beam` go on; one that ends "
@@ -946,6 +958,14 @@ def _shared():
             _Assembled.__init__(self, vocab_src, vocab_tgt, d_model, h, d_ff, N)
             setattr(self, stack, nn.ModuleList([getattr(self, stack)[0]] * N))
         return build
+    def with_sizes(change):
+        return lambda self, *sizes: _Assembled.__init__(self, *change(*sizes))
+    _assembled("one_block_each", "N is not used: there is one block in the encoder and one in the decoder.",
+               __init__=with_sizes(lambda *sizes: [*sizes[:5], 1]))
+    _assembled("one_head_each", "h is not used: every attention has one head. Hand h on to EncoderBlock and DecoderBlock.",
+               __init__=with_sizes(lambda src, tgt, d_model, h, *rest: [src, tgt, d_model, 1, *rest]))
+    _assembled("four_d_model_for_d_ff", "d_ff is not used: the blocks are 4 * d_model wide. Hand d_ff on to EncoderBlock and DecoderBlock.",
+               __init__=with_sizes(lambda src, tgt, d_model, h, _, N: [src, tgt, d_model, h, 4 * d_model, N]))
     for stack in ("encoder", "decoder"):
         _assembled(f"one_block_in_the_{stack}", f"the {stack} holds one block N times: [block] * N repeats the same module; make "
                    "a new one for each, with a comprehension.", __init__=tie(stack))

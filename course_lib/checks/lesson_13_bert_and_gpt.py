@@ -8,6 +8,7 @@ from ..models import lm
 from ..models.attention import attend_with_cache as right_cache
 from ..models.attention import attention
 from .draw import decimal, different, sizes, whole
+from .lesson_05_query_key_value import turned_by_T
 from .spec import Item, normal
 
 IN_MASKING, IN_NEXT, IN_CACHE, IN_NUCLEUS = "Words to hide", "The next token", "A cache", "The nucleus"
@@ -393,14 +394,15 @@ def only_the_last(logits, ids):
 # ---------------------------------------------------------------- attend_with_cache
 
 def _cache_inputs(generator):
-    def draw(B, h, before, d_k, d_v, dtype=torch.float32):
+    def draw(B, h, before, d_k, d_v, dtype=torch.float32, kind=tuple):
         new = {name: normal(generator, B, h, 1, d, dtype=dtype) for name, d in
                (("Q_t", d_k), ("K_t", d_k), ("V_t", d_v))}
-        old = tuple(normal(generator, B, h, before, d, dtype=dtype) for d in (d_k, d_v)) if before else None
+        old = kind(normal(generator, B, h, before, d, dtype=dtype) for d in (d_k, d_v)) if before else None
         return {**new, "cache": old}
     usual, other, one, equal = sizes(generator, 5)
     B, h, *widths = different(generator, 4)
-    return [draw(*usual), draw(B, h, 0, *widths), draw(*other, torch.float64), draw(*equal), draw(1, 1, 1, *one[-2:])]
+    return [draw(*usual), draw(B, h, 0, *widths), draw(*other, torch.float64), draw(*equal), draw(1, 1, 1, *one[-2:]),
+            draw(*different(generator, 5), kind=list)]
 
 
 attend_with_cache = Item("attend_with_cache", 2, _cache_inputs, right_cache,
@@ -561,6 +563,36 @@ def joined_along_the_heads(Q_t, K_t, V_t, cache=None):
     return _with(Q_t, K, V), (K, V)
 
 
+@attend_with_cache.mistake("the cache is not used: the new token attends to itself only, and only its own key and value are returned.")
+def cache_ignored(Q_t, K_t, V_t, cache=None):
+    return right_cache(Q_t, K_t, V_t)
+
+
+@attend_with_cache.mistake("the old cache is changed in place, cache[0] = ..., which a tuple does not allow; another continuation may still "
+                           "need it. Make new tensors and return (K, V).")
+def entries_replaced(Q_t, K_t, V_t, cache=None):
+    if cache is None:
+        return right_cache(Q_t, K_t, V_t)
+    cache[0], cache[1] = _grown(cache, K_t, V_t)
+    return _with(Q_t, *cache), cache
+
+
+@attend_with_cache.mistake("where the cache is a list its entries are replaced in place: another continuation of the same text may still "
+                           "need the old ones. Make new tensors and return (K, V).")
+def list_changed(Q_t, K_t, V_t, cache=None):
+    K, V = _grown(cache, K_t, V_t)
+    if isinstance(cache, list):
+        cache[:] = K, V
+    return _with(Q_t, K, V), (K, V)
+
+
+@attend_with_cache.mistake("K.T turns the order of ALL axes, those of batch and heads as well. Exchange the last two: "
+                           "K.transpose(-2, -1).")
+def cached_T_turns_every_axis(Q_t, K_t, V_t, cache=None):
+    grown = _grown(cache, K_t, V_t)
+    return turned_by_T(Q_t, *grown)[0], grown
+
+
 # ---------------------------------------------------------------- nucleus
 
 def _nucleus_inputs(generator):
@@ -710,6 +742,11 @@ def sums_of_logits(logits, p):
 def one_sum_for_all_rows(logits, p):
     kept = not_renormalised(logits, p)
     return kept / kept.sum()
+
+
+@nucleus.mistake("p is not used: 0.9 stands in its place.")
+def p_fixed(logits, p):
+    return lm.nucleus(logits, 0.9)
 
 
 ITEMS = [mask_tokens, causal_lm_loss, attend_with_cache, nucleus]

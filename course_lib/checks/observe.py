@@ -5,7 +5,9 @@ decides nothing: it only calls, and encodes what came back as JSON (`encode`, `d
 """
 
 import base64
+import functools
 import traceback
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +77,11 @@ def tensors(value):
         return [value]
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
     return [tensor for part in parts for tensor in tensors(part)]
+
+
+def in_float64(trial):
+    """Whether inputs hold a tensor of float64."""
+    return any(tensor.dtype == torch.float64 for tensor in tensors(trial))
 
 
 def call(answer, inputs):
@@ -258,6 +265,38 @@ PROBES = {"call": call, "decode": decode_with, "search": search_with, "build": b
           "functions": call_with_functions, "watched": call_watched, "draws": call_and_draw}
 
 
+LENT = "lent: "  # stands before the name of a lent reference among the calls of an observation
+_lent = {"called": set(), "running": False}  # which lent references were called, and whether one of them runs
+
+
+def lend(name, reference):
+    """The reference in place of an earlier answer called `name`, which notes that it is called.
+
+    What it calls itself is not noted.  A class notes that a module is made of it.
+    """
+    def noted(function):
+        @functools.wraps(function)
+        def call(*args, **more):
+            if _lent["running"]:
+                return function(*args, **more)
+            _lent["called"].add(LENT + name)
+            _lent["running"] = True
+            try:
+                return function(*args, **more)
+            finally:
+                _lent["running"] = False
+        return call
+    if not isinstance(reference, type):
+        return noted(reference)
+    return type(reference.__name__, (reference,), {"__init__": noted(reference.__init__)})
+
+
+def lent_calls(observations):
+    """The names of the lent references that an answer called."""
+    calls = {name for seen in observations for name in seen["calls"]}
+    return {name.removeprefix(LENT) for name in calls if name.startswith(LENT)}
+
+
 class _Calls(TorchFunctionMode):
     """Notes the name of every torch function that runs."""
 
@@ -275,16 +314,24 @@ def observe(answer, inputs, probe="call", gradients=True):
 
     inputs: {"name": value} in the order of the signature.  Returns {"output", "inputs" (as they are
     after the call), "gradients" (of a fixed weighted sum of the outputs; None where none flows),
-    "calls" (torch functions that ran), "error" (None, or type, message, line)}.
+    "calls" (torch functions that ran, and lent references), "error" (None, or type, message, line)}.
+    Gradients are asked for in float32 only.  What torch warns of is not shown.
     """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _observed(answer, inputs, probe, gradients and not in_float64(inputs))
+
+
+def _observed(answer, inputs, probe, gradients):
     seen = {"output": None, "inputs": None, "gradients": None, "calls": [], "error": None}
     given = decode(encode(inputs))
+    _lent.update(called=set(), running=False)
     try:
         with _Calls() as calls:
             output = PROBES[probe](answer, given)
-        seen.update(output=encode(output), inputs=encode(given), calls=sorted(calls.names))
+        seen.update(output=encode(output), inputs=encode(given), calls=sorted(calls.names | _lent["called"]))
     except (Exception, SystemExit) as problem:
-        seen["error"] = explain(problem)
+        seen.update(error=explain(problem), calls=sorted(_lent["called"]))
     if gradients and not seen["error"]:
         try:
             seen["gradients"] = _gradients(answer, inputs, probe)

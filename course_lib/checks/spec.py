@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 import torch
 
+from .observe import in_float64
+
 
 @dataclass
 class Mistake:
@@ -56,12 +58,26 @@ class Item:
         return register
 
     def inputs(self, seed):
-        """The inputs drawn from a seed, after the first in an order drawn from it as well.  The first, which
-        messages are about, comes again at the end: an answer must repeat."""
+        """The inputs drawn from a seed: all of them in float32, then those in float64 that the trials hold.
+
+        The first, which messages are about, is a usual one, and comes again at the end: an answer must
+        repeat.  The order of the others is drawn from the seed as well.
+        """
         generator = torch.Generator().manual_seed(seed)
         first, *others = self.trials(generator)
         order = torch.randperm(len(others), generator=generator).tolist()
-        return [first, *(others[number] for number in order), first]
+        trials = [first, *(others[number] for number in order)]
+        single = [in_float32(trial) if in_float64(trial) else trial for trial in trials]
+        return [*single, *filter(in_float64, trials), single[0]]
+
+
+def in_float32(value):
+    """Nested values with every tensor of float64 as one of float32."""
+    if isinstance(value, torch.Tensor):
+        return value.float() if value.dtype == torch.float64 else value
+    if isinstance(value, dict):
+        return {key: in_float32(part) for key, part in value.items()}
+    return type(value)(map(in_float32, value)) if isinstance(value, (list, tuple)) else value
 
 
 def normal(generator, *shape, scale=1.0, dtype=torch.float32):

@@ -109,8 +109,11 @@ def moodle(marks):
 
 def comment(one):
     """What a student reads in Moodle about one notebook: HTML, a line for each item."""
-    lines = [f"{'✓' if item['points'] else '✗'} {item['name']} {item['points']}/{item['max_points']}"
-             f"{'' if item['points'] else ': ' + item['message']}" for item in one["items"]]
+    lines = []
+    for item in one["items"]:
+        say = item.get("remark") if item["points"] else item["message"]
+        lines.append(f"{'✓' if item['points'] else '✗'} {item['name']} {item['points']}/{item['max_points']}"
+                     + (f": {say}" if say else ""))
     return "<br>".join(html.escape(line, quote=False).replace("\n", "<br>") for line in lines)
 
 

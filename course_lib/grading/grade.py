@@ -61,17 +61,18 @@ def grade_notebook(path, stem, settings):
     for name, item in items.items():
         verdict = seat.verdicts[name]
         row = _row(name, item.points, verdict.status, verdict.message, verdict.mistake,
-                   checks.pointer(stem, item))
+                   checks.pointer(stem, item), verdict.remark)
         rows.append({**row, "section": item.where,
                      "answer": tidy(merged.given.get(name, ""), LONGEST) or None,
                      "evidence": None if verdict.passed else seat.details.get(name)})
     return _totals({**result, "items": rows, "sandbox": seat.sandbox})
 
 
-def _row(name, points, status, message, mistake=None, see=None):
+def _row(name, points, status, message, mistake=None, see=None, remark=None):
     passed = status == "passed"
     return {"name": name, "points": points * passed, "max_points": points, "passed": passed,
-            "mistake": mistake, "message": message, "status": status, "see": None if passed else see}
+            "mistake": mistake, "message": message, "remark": remark and tidy(remark), "status": status,
+            "see": None if passed else see}
 
 
 def _totals(result):

@@ -3,7 +3,7 @@
 import contextlib
 import inspect
 
-from ..checks import honesty
+from ..checks import honesty, tried_with
 from ..checks.judge import Verdict, judge
 from . import GradingError, tidy, wire
 from .evidence import evidence
@@ -14,6 +14,7 @@ from .words import HELPERS, UNANSWERED, raised
 
 SET_UP = 60.0  # seconds at least for a set-up cell: it imports torch
 IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
+LEND = "__import__('course_lib.checks.observe', fromlist=['']).lend"
 APART = "\n    (tried without your other answers: one of them changes what this one needs)"
 
 
@@ -65,9 +66,9 @@ class Sitting:
         if self.tracing and verdict.status in ("wrong", "error", "timeout"):
             verdict = self._apart(item)
         self.tracing = self.tracing or leaves_traces(self.given.get(name, ""))
-        lent = [used for used in item.uses if used in self.lent]
-        if lent and verdict.status != "missing":
-            verdict.message += f"\n    (tried with the right {', '.join(lent)}: yours does not pass yet)"
+        lent = [used for used in verdict.lent if used in self.lent]
+        if lent:
+            verdict.message += f"\n    {tried_with(lent)}"
         if name in self.notes and name in self.given:
             verdict.message += f"\n    ({self.notes[name]})"
         verdict.message = tidy(verdict.message)
@@ -152,7 +153,8 @@ class Sitting:
 
     def _lend(self, item):
         """Put the reference in place of an answer that did not pass: one mistake costs one item."""
-        source = f"{IMPORTS}\n{inspect.getsource(item.reference)}\n{item.name} = {item.reference.__name__}\n"
+        source = (f"{IMPORTS}\n{inspect.getsource(item.reference)}\n"
+                  f"{item.name} = {LEND}({item.name!r}, {item.reference.__name__})\n")
         with contextlib.suppress(KernelLost):
             self._run(source, self.timeout)
         self.lent.append(item.name)

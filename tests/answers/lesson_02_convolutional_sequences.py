@@ -214,9 +214,7 @@ def path(n, layer, k, **other):
     return other[layer](n, k) if layer in other else by_recursion(n, layer, k)
 
 
-wrong("path_length")(lambda n, layer, k=3: by_recursion(n, layer, k) + 1)
 wrong("path_length")(lambda n, layer, k=3: 2 * by_recursion(n, layer, k))
-wrong("path_length")(lambda n, layer, k=3: n - 1)
 wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, dilated=lambda n, k: math.ceil(n / k)))
 wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, dilated=lambda n, k: math.ceil(math.sqrt(n))))
 wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, dilated=lambda n, k: round(math.log(n, k))))

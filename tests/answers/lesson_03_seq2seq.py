@@ -83,7 +83,6 @@ def forced(ids, bos_id, eos_id, pad_id):
 
 
 wrong("teacher_forcing")(lambda ids, b, e, p: forced(ids, b, e, p)[0])
-wrong("teacher_forcing")(lambda ids, b, e, p: (forced(ids, b, e, p)[0], forced(ids, b, e, p)[0]))
 wrong("teacher_forcing")(lambda ids, b, e, p: forced(ids.flip(0), b, e, p))
 wrong("teacher_forcing")(lambda ids, b, e, p: tuple(part.float() for part in forced(ids, b, e, p)))
 wrong("teacher_forcing")(lambda ids, b, e, p: tuple(part.T for part in forced(ids, b, e, p)))

@@ -187,7 +187,6 @@ wrong("leakage")(lambda f, X, i: by_rows(f, X, i).tolist())
 wrong("leakage")(lambda f, X, i: by_rows(f, X, i, lambda J: J.abs().amax(dim=(0, 2))))
 wrong("leakage")(lambda f, X, i: by_rows(f, X, i).log())
 wrong("leakage")(lambda f, X, i: by_rows(f, X, i) / by_rows(f, X, i).sum())
-wrong("leakage")(lambda f, X, i: by_rows(f, X, 0))
 wrong("leakage")(lambda f, X, i: f(X).norm(dim=1))
 wrong("leakage")(lambda f, X, i: by_rows(f, X, i).double().float().half())
 

@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from answers import right, wrong
+from answers import remarked, right, wrong
 
 # ---------------------------------------------------------------- positional_encoding
 
@@ -152,7 +152,7 @@ right("add_positions")(lambda E: E + table(500, E.size(2))[:E.size(1)].to(E))
 wrong("add_positions")(lambda E: E + 2 * table(*E.shape[1:]).to(E))
 wrong("add_positions")(lambda E: (E + table(*E.shape[1:]).to(E)) / 2)
 wrong("add_positions")(lambda E: E.detach() + table(*E.shape[1:]).to(E))
-wrong("add_positions")(lambda E: (E + table(*E.shape[1:]).to(E)).float())
+remarked("add_positions")(lambda E: (E + table(*E.shape[1:]).to(E)).float())
 wrong("add_positions")(lambda E: E[:1] + table(*E.shape[1:]).to(E))
 wrong("add_positions")(lambda E: E + table(*E.shape[1:]).to(E).flip(0))
 wrong("add_positions")(lambda E: E + table(*E.shape[1:]).to(E).mean(dim=0))

@@ -71,7 +71,6 @@ def smoothed(change):
 
 smoothed(lambda x, y, e, p, right: 2 * right(x, y, e, p))
 smoothed(lambda x, y, e, p, right: right(x, y, e / 2, p))
-smoothed(lambda x, y, e, p, right: right(x, y, 0.1, p))
 smoothed(lambda x, y, e, p, right: right(x, y, e, p).exp())
 smoothed(lambda x, y, e, p, right: right(x, y, e, p) / math.log(2))
 smoothed(lambda x, y, e, p, right: right(x.detach(), y, e, p))
@@ -121,7 +120,6 @@ def rates(change):
 rates(lambda t, d, w, right: 2 * right(t, d, w))
 rates(lambda t, d, w, right: right(t, d, w + 1))
 rates(lambda t, d, w, right: right(w, d, t))
-rates(lambda t, d, w, right: right(t, 512, w))
 rates(lambda t, d, w, right: str(right(t, d, w)))
 rates(lambda t, d, w, right: None)
 rates(lambda t, d, w, right: [right(t, d, w)])
