@@ -37,7 +37,7 @@ def answers(calls):
 
     def kept(*given):
         calls.append(1)
-        return step(*given) + 0.1 * (len(calls) > 7)    # two on each of 3 inputs, one in float64
+        return step(*given) + 0.1 * (len(calls) > 9)    # two on each of 4 inputs, one in float64
 
     return {
         "cut": (lambda *given: step(*given).detach(),
@@ -58,10 +58,10 @@ def answers(calls):
         "numpy": (lambda *given: step(*given).numpy(), "h_t (B, d_h) is a numpy array, expected a tensor"),
         "a tuple": (lambda *given: (step(*given),), "h_t (B, d_h) is a tuple, expected a tensor"),
         "a string": (lambda *given: "h_t", "h_t (B, d_h) is a str, expected a tensor"),
-        "another shape": (lambda *given: step(*given)[0], "has shape (4,), expected (2, 4)"),
-        "nan": (lambda *given: step(*given).sub(2).log(), "holds nan or infinity in 8 of 8 places"),
+        "another shape": (lambda *given: step(*given)[0], "has shape (5,), expected (4, 5)"),
+        "nan": (lambda *given: step(*given).sub(2).log(), "holds nan or infinity in 20 of 20 places"),
         "too large": (lambda *given: 1.5 + step(*given).abs(), "h_t must lie between -1 and 1"),
-        "another value": (lambda *given: step(*given) * 0.9, "8 of 8 values differ"),
+        "another value": (lambda *given: step(*given) * 0.9, "20 of 20 values differ"),
         "an error": (lambda x, *rest: x.reshape(7, 7), "raised RuntimeError: shape '[7, 7]' is invalid"),
         "exit": (lambda *given: sys.exit("enough"), "raised SystemExit: enough"),
         "wrong signature": (lambda x_t: x_t, "raised TypeError"),
@@ -81,12 +81,12 @@ def test_the_message_names_the_inputs_and_the_learners_line():
         return torch.tanh(x_t @ W_hh)    # the wrong matrix
     message = judged("rnn_step", answer).message
     assert "in the line  return torch.tanh(x_t @ W_hh)" in message
-    assert "with x_t (2, 3), h_prev (2, 4), W_xh (3, 4)" in message
+    assert "with x_t (4, 7), h_prev (4, 5), W_xh (7, 5)" in message
 
 
 def test_a_fault_that_shows_later_says_that_the_first_was_right():
-    verdict = judged("rnn_step", lambda x, *rest: rnn.rnn_step(x, *rest) * (1.0 if len(x) == 2 else 0.5))
-    assert "(right on the inputs before)" in verdict.message and "W_hh (2, 2)" in verdict.message
+    verdict = judged("rnn_step", lambda x, *rest: rnn.rnn_step(x, *rest) * (1.0 if len(x) == 4 else 0.5))
+    assert "(right on the inputs before)" in verdict.message and "W_hh (4, 4)" in verdict.message
 
 
 def test_several_results_are_asked_for_by_name():
@@ -169,7 +169,7 @@ def notebook(monkeypatch):
 def test_a_right_answer_prints_one_line_and_returns_nothing(notebook, capsys):
     notebook(RIGHT + "result = check(rnn_step)")
     out, err = capsys.readouterr()
-    assert out == "✓ rnn_step: right on 3 inputs.\n" and err == ""
+    assert out == "✓ rnn_step: right on 4 inputs.\n" and err == ""
     assert sys.modules["__main__"].result is None
 
 

@@ -3,6 +3,7 @@ with every layer and with those that are left where a machine refuses some.
 """
 
 import contextlib
+import importlib.util
 import json
 import os
 import platform
@@ -96,7 +97,8 @@ def world(tmp_path_factory):
                "check": reach.COURSE / "checks" / "lesson_01_long_term_dependency.py",
                "model": reach.COURSE / "models" / "rnn.py", "training": reach.COURSE / "training.py",
                "solution": ROOT / "solutions" / "01_long_term_dependency.ipynb",
-               "exercise": ROOT / "exercises" / "01_long_term_dependency.ipynb"}
+               "exercise": ROOT / "exercises" / "01_long_term_dependency.ipynb",
+               "an answer's package": Path(importlib.util.find_spec("sacrebleu").origin)}
     secrets |= {f"~/{path.name}": path for path in sorted(Path.home().iterdir())[:50] if path.is_file()}
     secrets |= {f"{library}/inner": path for library in ("lib", "lib64")  # one is a link to the other
                 if (path := Path(str(kept).replace("/lib/", f"/{library}/")) / "__init__.py").exists()}

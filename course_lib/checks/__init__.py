@@ -5,9 +5,7 @@ so that importing `check` in a notebook brings no answer into its kernel.
 """
 
 import importlib
-import inspect
 import sys
-import textwrap
 from pathlib import Path
 
 PACKAGE = Path(__file__).parent
@@ -63,7 +61,7 @@ def check(answer):
             if used in namespace and not examine(find(used)[1], namespace[used]).passed:
                 replaced[used] = namespace[used]
                 namespace[used] = lend(used, find(used)[1].reference)
-        verdict = _borrowed(item, answer) or examine(item, answer)
+        verdict = _borrowed(item, answer, namespace) or examine(item, answer)
     finally:
         namespace.update(replaced)
     lines = [f"{'✓' if verdict.passed else '✗'} {item.name}: {verdict.message}"]
@@ -85,14 +83,15 @@ def pointer(stem, item):
     return f"lesson {stem.split('_')[0]}, '{item.where}'"
 
 
-def _borrowed(item, answer):
+def _borrowed(item, answer, namespace):
     """The verdict on an answer whose source takes its work from a library, or None."""
     from . import honesty
     from .judge import Verdict
     try:
-        sentence = honesty.borrowed(textwrap.dedent(inspect.getsource(answer)), item)
+        source, *others = honesty.sources(answer, namespace)
     except (OSError, TypeError):  # no source to be had, as for a partial
         return None
+    sentence = honesty.borrowed(source, item, others)
     return Verdict("free_call", sentence) if sentence else None
 
 

@@ -4,6 +4,7 @@ import torch
 
 from ..models import rnn
 from ..training import clip_gradient as right_clip
+from .draw import decimal, different, sizes, whole
 from .spec import Item, normal
 
 IN_CODE, IN_GRADIENT = "From formula to code", "Look inside: the gradient through time"
@@ -18,7 +19,8 @@ def _step_inputs(generator):
                 "W_xh": normal(generator, d_in, d_h, scale=0.4, dtype=dtype),
                 "W_hh": normal(generator, d_h, d_h, scale=0.4, dtype=dtype),
                 "b_h": normal(generator, d_h, scale=0.4, dtype=dtype)}
-    return [draw(2, 3, 4), draw(1, 3, 2, torch.float64), draw(3, 3, 3)]
+    usual, other, one, equal = sizes(generator, 3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 rnn_step = Item("rnn_step", 1, _step_inputs, rnn.rnn_step, ("h_t (B, d_h)",), IN_CODE, free=("rnn_tanh_cell",),
@@ -70,12 +72,12 @@ def tanh_of_each_term(x_t, h_prev, W_xh, W_hh, b_h):
 
 def _forward_inputs(generator):
     def draw(B, n, d_in, d_h, dtype=torch.float32):
-        step = _step_inputs(generator)[0]
         step = {"W_xh": normal(generator, d_in, d_h, scale=0.4, dtype=dtype),
                 "W_hh": normal(generator, d_h, d_h, scale=0.4, dtype=dtype),
                 "b_h": normal(generator, d_h, scale=0.4, dtype=dtype)}
         return {"X": normal(generator, B, n, d_in, dtype=dtype), "h_0": normal(generator, B, d_h, dtype=dtype), **step}
-    return [draw(2, 4, 3, 5), draw(1, 5, 3, 2, torch.float64), draw(3, 3, 3, 3), draw(4, 2, 2, 3)]
+    usual, other, one, equal = sizes(generator, 4)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 rnn_forward = Item("rnn_forward", 2, _forward_inputs, rnn.rnn_forward, ("H (B, n, d_h)",), IN_CODE,
@@ -149,7 +151,9 @@ def _gradient_inputs(generator):
     def draw(n, d_h, dtype=torch.float32):
         return {"H": torch.tanh(normal(generator, n, d_h, dtype=dtype)),
                 "W_hh": normal(generator, d_h, d_h, scale=0.7, dtype=dtype)}
-    return [draw(4, 3), draw(5, 2, torch.float64), draw(3, 3), draw(1, 4)]
+    usual, other = (different(generator, 2, low=3) for _ in range(2))
+    return [draw(*usual), draw(*other, torch.float64), draw(*[whole(generator, 3, 6)] * 2),
+            draw(1, whole(generator, 2, 6))]
 
 
 gradient_norms = Item("gradient_norms", 3, _gradient_inputs, rnn.gradient_norms, ("norms (n,)",), IN_GRADIENT,
@@ -241,7 +245,8 @@ def _lstm_inputs(generator):
                 "W": normal(generator, d_in, 4 * d_h, scale=0.5, dtype=dtype),
                 "U": normal(generator, d_h, 4 * d_h, scale=0.5, dtype=dtype),
                 "b": normal(generator, 4 * d_h, scale=0.5, dtype=dtype)}
-    return [draw(2, 3, 4), draw(1, 3, 2, torch.float64), draw(3, 3, 3)]
+    usual, other, one, equal = sizes(generator, 3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 lstm_step = Item("lstm_step", 2, _lstm_inputs, rnn.lstm_step, ("h_t (B, d_h)", "c_t (B, d_h)"), IN_GATES,
@@ -364,7 +369,8 @@ def _gru_inputs(generator):
                 "U": normal(generator, d_h, 3 * d_h, scale=0.5, dtype=dtype),
                 "b_W": normal(generator, 3 * d_h, scale=0.7, dtype=dtype),
                 "b_U": normal(generator, 3 * d_h, scale=0.7, dtype=dtype)}
-    return [draw(2, 3, 4), draw(1, 3, 2, torch.float64), draw(3, 3, 3)]
+    usual, other, one, equal = sizes(generator, 3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 gru_step = Item("gru_step", 2, _gru_inputs, rnn.gru_step, ("h_t (B, d_h)",), IN_GATES, free=("gru_cell", "gru"))
@@ -458,9 +464,16 @@ def _clip_inputs(generator):
         grads = [normal(generator, *shape, dtype=dtype) for shape in shapes]
         norm = torch.stack([grad.norm() for grad in grads]).norm()
         return {"grads": [grad * length / norm for grad in grads], "max_norm": max_norm}
-    return [draw([(2, 3), (4,)], length=5.0, max_norm=1.5), draw([(3,), (2, 2), (5,)], length=0.7, max_norm=2.0),
-            draw([(4, 2)], length=3.0, max_norm=0.5, dtype=torch.float64), draw([(2,), (3, 2)], 1.2, 0.8),
-            draw([(3, 2)], 1.6, 2.0), draw([(4,), (2,)], 0.9, 0.5)]
+
+    def between(low, high):
+        return decimal(generator, low, high)
+    a, b, c, d = different(generator, 4, high=6)
+    return [draw([(a, b), (c,)], length=between(8, 12), max_norm=between(1.1, 1.5)),
+            draw([(d,), (a, a), (b,)], length=between(0.5, 0.8), max_norm=between(1.7, 2.3)),
+            draw([(b, d)], length=between(2, 4), max_norm=between(0.4, 0.7), dtype=torch.float64),
+            draw([(c,), (d, c)], length=between(1.15, 1.4), max_norm=between(0.7, 0.9)),
+            draw([(b, c)], length=between(1.55, 1.65), max_norm=between(1.8, 2.2)),     # its square is longer
+            draw([(d,), (a,)], length=between(0.85, 0.95), max_norm=between(0.4, 0.6))]
 
 
 clip_gradient = Item("clip_gradient", 1, _clip_inputs, right_clip, ("grads, a list of tensors",), IN_CLIPPING,

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from ..models import convolution
+from .draw import different, telling, whole
 from .spec import Item, normal
 
 IN_CODE, IN_GATE = "From formula to code", "A gate without time"
@@ -21,9 +22,20 @@ def _convolution_inputs(generator):
                  "W": normal(generator, k, d_in, d_out, scale=0.5, dtype=dtype),
                  "b": normal(generator, d_out, dtype=dtype)}
         return given if dilation is None else {**given, "dilation": dilation}
-    return [draw(2, 7, 3, 4, k=3, dilation=2), draw(1, 5, 2, 3, k=3, dtype=torch.float64),
-            draw(3, 3, 3, 3, k=3, dilation=1), draw(2, 9, 4, 2, k=2, dilation=4), draw(3, 2, 4, 3, k=3, dilation=2),
-            draw(1, 8, 2, 5, k=3, dilation=3)]
+
+    def widths():
+        return different(generator, 3, high=6)                                  # B, d_in, d_out
+
+    def trial(n, k, dilation=None, B=None, dtype=torch.float32):
+        first, *others = widths()
+        return draw(B or first, n, *others, k=k, dilation=dilation, dtype=dtype)
+    gap, wide, equal = whole(generator, 2, 4), 2 * whole(generator, 1, 3), whole(generator, 3, 6)
+    return [trial(2 * gap + whole(generator, 2, 5), k=3, dilation=gap),
+            trial(whole(generator, 5, 8), k=3, dtype=torch.float64),
+            draw(equal, equal, equal, equal, k=3, dilation=1),
+            trial(wide + whole(generator, 4, 7), k=2, dilation=wide),
+            trial(whole(generator, 2, 4), k=3, dilation=gap),                   # fewer words than the field
+            trial(whole(generator, 8, 11), k=3, dilation=3, B=1)]
 
 
 causal_conv1d = Item("causal_conv1d", 3, _convolution_inputs, convolution.causal_conv1d, ("Y (B, n, d_out)",), IN_CODE,
@@ -144,8 +156,18 @@ def along_the_batch(X, W, b, dilation=1):
 # ---------------------------------------------------------------- receptive_field
 
 def _field_inputs(generator):
-    return [{"kernel_size": k, "dilations": dilations} for k, dilations in
-            [(3, [1, 2, 4]), (2, [1, 2, 4, 8]), (3, [1, 1, 1, 1, 1]), (5, [2]), (4, [3, 1, 2]), (1, [1, 2])]]
+    def some(low, high):
+        return whole(generator, low, high)
+
+    def doubling(layers):
+        return [2 ** layer for layer in range(layers)]
+
+    def draw():
+        given = [(some(3, 6), doubling(some(3, 5))), (2, doubling(some(3, 7))), (some(3, 6), [1] * some(4, 8)),
+                 (some(4, 10), [some(2, 9)]), (some(3, 6), different(generator, some(3, 5), 1, 7)),
+                 (1, different(generator, 2, 1, 9))]
+        return [{"kernel_size": k, "dilations": dilations} for k, dilations in given]
+    return telling(receptive_field, draw)
 
 
 receptive_field = Item("receptive_field", 1, _field_inputs, convolution.receptive_field, ("the field",), IN_FIELD,
@@ -234,7 +256,11 @@ def kernel_size_taken_as_2(kernel_size, dilations):
 def _gate_inputs(generator):
     def draw(*shape, dtype=torch.float32):
         return {"X": normal(generator, *shape, scale=1.5, dtype=dtype)}
-    return [draw(2, 4, 6), draw(1, 4, dtype=torch.float64), draw(4, 4), draw(6), draw(4, 2, 2, 8)]
+    def even(count):
+        return [2 * half for half in different(generator, count, 1, 5)]
+    equal = 2 * whole(generator, 1, 4)
+    return [draw(*even(3)), draw(*even(2), dtype=torch.float64), draw(equal, equal), draw(*even(1)),
+            draw(*even(4)), draw(1, *even(2))]
 
 
 gated_linear_unit = Item("gated_linear_unit", 1, _gate_inputs, convolution.gated_linear_unit, ("result (..., d)",),
@@ -324,12 +350,32 @@ def cuts_the_batch(X):
 
 # ---------------------------------------------------------------- path_length
 
+def _powers(logarithm):
+    """(k^L, k) for which this quotient of rounded logarithms lies a little above L."""
+    return [(k ** L, k) for k in range(3, 14) for L in range(2, 7)
+            if k ** L < 20_000 and math.ceil(logarithm(k ** L, k)) > L]
+
+
+ROUNDED_UP = [_powers(way) for way in (math.log, lambda n, k: math.log2(n) / math.log2(k),
+                                       lambda n, k: math.log10(n) / math.log10(k))]
+
+
 def _path_inputs(generator):
-    given = [(10, "recurrent"), (10, "convolution"), (10, "dilated"), (10, "attention"), (28, "dilated"), (20, "dilated"),
-             (12, "convolution", 4), (13, "convolution", 4), (10, "convolution", 4), (2, "convolution"), (2, "dilated"), (17, "dilated", 2),
-             (16, "dilated", 2), (125, "dilated", 5), (243, "dilated", 3), (512, "dilated", 8), (49, "dilated", 7), (513, "dilated", 2),
-             (11, "convolution", 4), (2, "convolution", 5), (6, "convolution", 5), (100, "recurrent", 5), (50, "attention", 4)]
-    return [dict(zip(("n", "layer", "kernel_size"), trial, strict=False)) for trial in given]
+    def some(low, high):
+        return whole(generator, low, high)
+
+    def draw():
+        given = [("recurrent", some(5, 60)), ("recurrent", some(60, 200), some(4, 8)),
+                 ("attention", some(5, 60)), ("attention", some(20, 90), some(4, 8)),
+                 ("convolution", 2), ("convolution", 2, some(5, 8)), ("convolution", 2 * some(3, 20))]
+        for k in (4, some(5, 8)):                        # n - 1 divides by k - 1, or leaves 1, or all but 1
+            given += [("convolution", (k - 1) * some(3, 9) + 1 + rest, k) for rest in (0, 1, k - 2)]
+        given += [("dilated", 2), ("dilated", some(10, 26)), ("dilated", 3 ** some(2, 5) + some(1, 9)),
+                  ("dilated", 2 ** some(3, 7), 2), ("dilated", 2 ** some(3, 7) + 1, 2),
+                  ("dilated", 2 ** some(8, 11) + 1, 2), ("dilated", some(30, 300), some(4, 10))]
+        given += [("dilated", *powers[some(0, len(powers))]) for powers in ROUNDED_UP]
+        return [dict(zip(("n", "layer", "kernel_size"), (n, layer, *k), strict=False)) for layer, n, *k in given]
+    return telling(path_length, draw)
 
 
 path_length = Item("path_length", 2, _path_inputs, convolution.path_length, ("the path length",), IN_PATH,

@@ -8,19 +8,16 @@ import torch
 from .. import decoding, metrics
 from ..data import batches
 from ..training import sequence_loss as right_loss
+from .draw import different, telling, whole
 from .spec import Item, normal
 
 IN_BATCH, IN_FORCING = "From formula to code", "Teacher forcing"
 IN_GREEDY, IN_BLEU = "Greedy decoding", "How good is a translation?"
 
 
-def _whole(generator, low, high):
-    return int(torch.randint(low, high, (), generator=generator))
-
-
 def _sentence(generator, length, words):
     """`length` of these words, drawn at random."""
-    return [words[_whole(generator, 0, len(words))] for _ in range(length)]
+    return [words[whole(generator, 0, len(words))] for _ in range(length)]
 
 
 # ---------------------------------------------------------------- pad_batch
@@ -29,7 +26,11 @@ def _pad_inputs(generator):
     def draw(lengths, pad_id):
         words = [word for word in range(1, 20) if word != pad_id]
         return {"sequences": [_sentence(generator, length, words) for length in lengths], "pad_id": pad_id}
-    return [draw([3, 5, 2], 0), draw([4, 1, 2, 3], 7), draw([3], 0), draw([2, 2], 0), draw([1, 6, 6, 4, 2], 11)]
+    long, *others = sorted(different(generator, 4, 1, 8), reverse=True)
+    pads = different(generator, 2, 1, 20)
+    return [draw([others[0], long, *others[1:]], 0), draw([*others[1:], long, others[0]], pads[0]),
+            draw([whole(generator, 2, 7)], 0), draw([whole(generator, 2, 6)] * whole(generator, 2, 5), 0),
+            draw([1, long, long, others[0], 1], pads[1])]
 
 
 pad_batch = Item("pad_batch", 1, _pad_inputs, batches.pad_batch, ("ids (B, n)", "lengths (B,)"), IN_BATCH,
@@ -133,7 +134,11 @@ def _forcing_inputs(generator):
         words = [word for word in range(20) if word not in (bos_id, eos_id, pad_id)]
         ids, _ = batches.pad_batch([_sentence(generator, length, words) for length in lengths], pad_id)
         return {"ids": ids, "bos_id": bos_id, "eos_id": eos_id, "pad_id": pad_id}
-    return [draw([4, 2, 3]), draw([5]), draw([2, 5, 1, 4], bos_id=7, eos_id=0, pad_id=9), draw([3, 3, 3]), draw([1, 2])]
+    long, *others = sorted(different(generator, 3, 2, 8), reverse=True)
+    bos_id, pad_id = different(generator, 2, 3, 20)
+    return [draw([long, *others]), draw([whole(generator, 3, 8)]),
+            draw([others[1], long, 1, others[0]], bos_id=bos_id, eos_id=0, pad_id=pad_id),
+            draw([whole(generator, 2, 6)] * whole(generator, 2, 5)), draw([1, others[0]])]
 
 
 teacher_forcing = Item("teacher_forcing", 2, _forcing_inputs, batches.teacher_forcing,
@@ -257,8 +262,11 @@ def _loss_inputs(generator):
         targets, _ = batches.pad_batch([_sentence(generator, length, words) for length in lengths], pad_id)
         return {"logits": normal(generator, *targets.shape, vocab, scale=1.5, dtype=dtype), "targets": targets,
                 "pad_id": pad_id}
-    return [draw([5, 2, 3], 7, 0), draw([1, 4], 6, 3, torch.float64), draw([3], 5, 0), draw([4, 4, 2, 1], 4, 2),
-            draw([3, 3, 3], 3, 1)]
+    a, b, c = different(generator, 3, 2, 7)
+    vocab, equal = different(generator, 4, 4, 10), whole(generator, 3, 6)
+    return [draw([max(a, b) + 1, a, b], vocab[0], 0), draw([1, c], vocab[1], whole(generator, 1, 4), torch.float64),
+            draw([whole(generator, 3, 7)], vocab[2], 0), draw([c, c, c - 1, 1], vocab[3], whole(generator, 1, 4)),
+            draw([equal] * equal, equal, whole(generator, 1, 3))]
 
 
 sequence_loss = Item("sequence_loss", 2, _loss_inputs, right_loss, ("loss, one number", ), IN_FORCING,
@@ -359,21 +367,22 @@ def python_number(logits, targets, pad_id):
 
 # ---------------------------------------------------------------- greedy_decode
 
-BOS, EOS = 1, 2
-
-
 def _greedy_inputs(generator):
-    def draw(vocab, max_len, end, dtype=torch.float32, zero=None, bos=BOS, eos=EOS):
+    def draw(max_len, end, dtype=torch.float32, zero=None):
         """A model that says <eos> after `end` words, or never if end is None, and token 0 as word `zero`."""
+        vocab = whole(generator, 6, 13)
+        bos_id, eos_id = different(generator, 2, 1, vocab)
         table = normal(generator, max_len + 3, vocab, vocab, dtype=dtype)
-        table[..., :3] -= 20.0                           # no <pad>, <bos>, <eos> on the way
+        table[..., [bos_id, eos_id]] -= 20.0                           # neither comes on the way
         if end is not None:
-            table[end, :, eos] += 40.0
+            table[end, :, eos_id] += 40.0
         if zero is not None:
             table[zero, :, 0] += 40.0
-        return {"table": table, "bos_id": bos, "eos_id": eos, "max_len": max_len}
-    return [draw(9, 8, 5), draw(8, 4, None), draw(7, 5, 0), draw(9, 6, 4, bos=2, eos=1),
-            draw(12, 6, 6, torch.float64), draw(11, 7, 5, zero=2), draw(6, 1, 1)]
+        return {"table": table, "bos_id": bos_id, "eos_id": eos_id, "max_len": max_len}
+    end, most = whole(generator, 3, 6), whole(generator, 4, 8)
+    return [draw(end + whole(generator, 2, 5), end), draw(most, None), draw(whole(generator, 4, 7), 0),
+            draw(most, most, torch.float64), draw(end + whole(generator, 2, 6), end, zero=whole(generator, 1, end)),
+            draw(1, 1), draw(end + 2, end - 1)]
 
 
 greedy_decode = Item("greedy_decode", 2, _greedy_inputs, decoding.greedy_decode, ("words, a list of ints",), IN_GREEDY,
@@ -485,7 +494,7 @@ def least_likely(step, state, bos_id, eos_id, max_len):
 
 @greedy_decode.mistake("bos_id and eos_id are not used: 1 and 2 stand in their place.")
 def bos_and_eos_fixed(step, state, bos_id, eos_id, max_len):
-    return decoding.greedy_decode(step, state, BOS, EOS, max_len)
+    return decoding.greedy_decode(step, state, 1, 2, max_len)
 
 
 @greedy_decode.mistake("token 0 is never chosen: the argmax runs from token 1 on. Every token of the vocabulary may come.")
@@ -511,7 +520,7 @@ def token_0_left_out(step, state, bos_id, eos_id, max_len):
 def _bleu_inputs(generator):
     def damaged(reference, words):
         """The reference with a word doubled, dropped or exchanged: some runs of four words stay."""
-        at, kind = _whole(generator, 0, 3), _whole(generator, 0, 3)
+        at, kind = whole(generator, 0, 3), whole(generator, 0, 3)
         changed = {0: [reference[at]] * 2, 1: [], 2: _sentence(generator, 1, words)}[kind]
         return reference[:at] + changed + reference[at + 1:]
 
@@ -522,14 +531,23 @@ def _bleu_inputs(generator):
         candidates = [candidate[:len(candidate) - shorter] for candidate in candidates]
         return {"candidates": candidates, "references": references, "max_n": max_n}
 
-    longer = draw([9, 10, 8], 4)
-    longer["candidates"] = [[*sentence, *sentence[:2]] for sentence in longer["candidates"]]
-    repeated = {"candidates": [["a", "a", "a", "a", "b"], list("abcabca")], "references": [["a", "a", "b", "c", "a", "d"],
-                                                                                          list("abcadbc")], "max_n": 2}
-    uneven = draw([12, 9, 14], 4)                                    # one too short, one too long
-    uneven["candidates"] = [uneven["references"][0][:7], uneven["references"][1] + ["a", "h"], uneven["candidates"][2]]
-    no_match = {"candidates": [["a", "b", "c"]], "references": [["c", "b", "a", "d"]], "max_n": 2}
-    return [draw([10, 13, 9, 11], 4, shorter=2), longer, repeated, uneven, draw([11], 3, shorter=1), no_match]
+    def different_letters(count):
+        return ["abcdefgh"[number] for number in different(generator, count, 0, 8)]
+
+    def trials():
+        longer = draw(different(generator, 3, 8, 12), 4)
+        longer["candidates"] = [[*sentence, *sentence[:2]] for sentence in longer["candidates"]]
+        a, b, c, d = different_letters(4)
+        repeated = {"candidates": [[*[a] * whole(generator, 3, 6), b], [a, b, c, a, b, c, a]],
+                    "references": [[a, a, b, c, a, d], [a, b, c, a, d, b, c]], "max_n": 2}
+        uneven = draw(different(generator, 3, 9, 15), 4)             # one too short, one too long
+        short, usual, long = uneven["references"]
+        uneven["candidates"] = [short[:whole(generator, 6, 8)], usual + different_letters(2), long[1:] + long[:1]]
+        some = different_letters(whole(generator, 3, 6))
+        no_match = {"candidates": [some], "references": [[*some[::-1], *different_letters(1)]], "max_n": 2}
+        return [draw(different(generator, 4, 9, 14), 4, shorter=2), longer, repeated, uneven,
+                draw([whole(generator, 10, 14)], 3, shorter=1), no_match]
+    return telling(bleu, trials)
 
 
 bleu = Item("bleu", 3, _bleu_inputs, metrics.bleu, ("BLEU, 0 to 100",), IN_BLEU,

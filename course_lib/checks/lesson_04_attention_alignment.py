@@ -6,6 +6,7 @@ import torch
 
 from ..metrics import alignment_error_rate as right_rate
 from ..models import attention as right
+from .draw import different, sizes, telling, whole
 from .spec import Item, normal
 
 IN_CODE, IN_LUONG = "From formula to code", "Luong: two shorter scores, and a state that attends"
@@ -20,7 +21,8 @@ def _additive_inputs(generator):
                 "W_s": normal(generator, d_s, d_a, scale=0.5, dtype=dtype),
                 "W_h": normal(generator, d_h, d_a, scale=0.5, dtype=dtype),
                 "v": normal(generator, d_a, dtype=dtype)}
-    return [draw(2, 4, 3, 5, 6), draw(1, 3, 4, 2, 5, torch.float64), draw(3, 3, 3, 3, 3), draw(3, 2, 4, 3, 2)]
+    usual, other, one, equal = sizes(generator, 5)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 additive_score = Item("additive_score", 2, _additive_inputs, right.additive_score, ("e (B, m)",), IN_CODE,
@@ -116,7 +118,8 @@ def _general_inputs(generator):
     def draw(B, m, d_s, d_h, dtype=torch.float32):
         return {"s": normal(generator, B, d_s, dtype=dtype), "H": normal(generator, B, m, d_h, dtype=dtype),
                 "W": normal(generator, d_s, d_h, scale=0.6, dtype=dtype)}
-    return [draw(2, 4, 3, 5), draw(1, 3, 5, 2, torch.float64), draw(3, 3, 3, 3), draw(3, 2, 4, 6)]
+    usual, other, one, equal = sizes(generator, 4)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 general_score = Item("general_score", 1, _general_inputs, right.general_score, ("e (B, m)",), IN_LUONG)
@@ -192,8 +195,13 @@ def _attend_inputs(generator):
             lengths = 1 + torch.randperm(m - 1, generator=generator)[:B]       # 1 to m - 1, all different
             trial["mask"] = torch.arange(m) < lengths[:, None]
         return trial
-    return [draw(2, 5, 3), draw(3, 4, 2, masked=False), draw(1, 4, 3, dtype=torch.float64), draw(3, 4, 4),
-            draw(3, 3, 3, masked=False), draw(4, 6, 2, shift=-40.0)]    # -20 is no -inf
+    def batch_first(low=2):
+        B, m = sorted(different(generator, 2, low, 8))
+        return B, m, next(d_h for d_h in different(generator, 3, 2, 8) if d_h not in (B, m))
+    equal = whole(generator, 3, 6)
+    return [draw(*batch_first()), draw(*batch_first(), masked=False), draw(*batch_first(), dtype=torch.float64),
+            draw(1, *different(generator, 2, 3, 8)), draw(equal, equal, equal, masked=False),
+            draw(*batch_first(), shift=-40.0)]                          # -20 is no -inf
 
 
 def _sums_to_one(trial, output):
@@ -313,7 +321,8 @@ def _state_inputs(generator):
     def draw(B, d_h, d_s, dtype=torch.float32):
         return {"context": normal(generator, B, d_h, dtype=dtype), "s": normal(generator, B, d_s, dtype=dtype),
                 "W_c": normal(generator, d_h + d_s, d_s, scale=0.5, dtype=dtype)}
-    return [draw(2, 5, 3), draw(1, 2, 4, torch.float64), draw(3, 3, 3), draw(4, 3, 2)]
+    usual, other, one, equal = sizes(generator, 3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 attentional_state = Item("attentional_state", 1, _state_inputs, right.attentional_state, ("s_tilde (B, d_s)",), IN_LUONG,
@@ -402,9 +411,17 @@ def _rate_inputs(generator):
     def trial(*sentences):
         return dict(zip(("predicted", "sure", "possible"), map(list, zip(*sentences, strict=True)), strict=True))
 
-    one = dict(zip(("predicted", "sure", "possible"), sentence(4, 6, 3, 2, 2), strict=True))
-    return [trial(sentence(4, 5, 3, 1, 1), sentence(6, 7, 1, 3, 5), sentence(3, 4, 2, 1, 0)), one,
-            trial(sentence(5, 5, 2, 2, 3), sentence(4, 6, 4, 1, 1)), trial(sentence(3, 6, 0, 0, 0), sentence(5, 4, 3, 2, 1))]
+    def some():
+        rows, columns = different(generator, 2, 4, 8)
+        return sentence(rows, columns, *(whole(generator, low, high) for low, high in ((1, 5), (1, 4), (0, 5))))
+
+    def empty():
+        return sentence(*different(generator, 2, 3, 7), 0, 0, 0)
+
+    def draw():
+        one = dict(zip(("predicted", "sure", "possible"), some(), strict=True))
+        return [trial(some(), some(), some()), one, trial(some(), some()), trial(empty(), some())]
+    return telling(alignment_error_rate, draw)
 
 
 alignment_error_rate = Item("alignment_error_rate", 2, _rate_inputs, right_rate, ("rate",), IN_ALIGNMENT, gradients=False)

@@ -6,6 +6,7 @@ import torch
 
 from ..models import attention as models
 from ..models import style_tokens
+from .draw import different, whole
 from .spec import Item, normal
 
 IN_CODE, IN_SOFTMAX = "From formula to code", "The softmax, and its slope"
@@ -19,13 +20,16 @@ def _softmax_inputs(generator):
     def draw(*shape, dtype=torch.float32):
         return normal(generator, *shape, dtype=dtype)
 
-    level = draw(2, 4) + 100                     # every exp overflows; at 1e4 float32 would have three decimals
-    levels = draw(3, 4) + torch.tensor([[0.0], [200.0], [-200.0]])
-    wide = draw(5, 2)
-    wide[0] = torch.tensor([1e4, -1e4])
-    return [{"x": draw(2, 3, 4)}, {"x": draw(3, 5, dtype=torch.float64), "dim": 0}, {"x": draw(3, 3)},
-            {"x": draw(2, 4, 3), "dim": 1}, {"x": draw(1, 4), "dim": -1}, {"x": level}, {"x": levels},
-            {"x": wide, "dim": 0}]
+    def shape(axes):
+        return different(generator, axes, high=6)
+    high = whole(generator, 720, 900)                    # every exp overflows, in float64 as well
+    levels = draw(3, whole(generator, 3, 6)) + high * torch.tensor([[0.0], [1.0], [-1.0]])
+    wide = draw(2, whole(generator, 4, 7))
+    wide[:, whole(generator, 0, 3)] = torch.tensor([1e4, -1e4])
+    equal = whole(generator, 3, 6)
+    return [{"x": draw(*shape(3))}, {"x": draw(*shape(2), dtype=torch.float64), "dim": 0}, {"x": draw(equal, equal)},
+            {"x": draw(*shape(3)), "dim": 1}, {"x": draw(1, *shape(1)), "dim": -1},
+            {"x": draw(*shape(2)) + high, "dim": 0}, {"x": levels[torch.randperm(3, generator=generator)]}, {"x": wide}]
 
 
 softmax = Item("softmax", 1, _softmax_inputs, models.softmax, ("p, the shape of x",), IN_SOFTMAX,
@@ -142,7 +146,9 @@ def always_the_last_but_one(x, dim=-1):
 def _jacobian_inputs(generator):
     def draw(*shape, dtype=torch.float32):
         return {"p": normal(generator, *shape, dtype=dtype).softmax(dim=-1)}
-    return [draw(2, 3), draw(4), draw(2, 3, 5, dtype=torch.float64), draw(3, 3), draw(1, 4)]
+    equal = whole(generator, 3, 6)
+    return [draw(*different(generator, 2, low=3)), draw(whole(generator, 3, 8)),
+            draw(*different(generator, 3, low=3), dtype=torch.float64), draw(equal, equal), draw(1, whole(generator, 3, 8))]
 
 
 softmax_jacobian = Item("softmax_jacobian", 2, _jacobian_inputs, models.softmax_jacobian, ("jacobian (..., n, n)",),
@@ -239,9 +245,14 @@ def _attention_inputs(generator):
                  "V": normal(generator, *batch, m, d_v, dtype=dtype)}
         return trial if mask is None else {**trial, "mask": _mask(generator, *mask)}
 
-    return [draw((2,), 3, 5, 6, 4), draw((2,), 3, 5, 6, 4, mask=(2, 3, 5)), draw((1,), 4, 2, 3, 5, dtype=torch.float64),
-            draw((3,), 3, 3, 3, 3, mask=(3, 3)), draw((4,), 2, 6, 5, 3, mask=(4, 1, 6)), draw((), 2, 4, 3, 5),
-            draw((2, 3), 4, 5, 6, 2)]
+    def trial(batch, mask=None, dtype=torch.float32):
+        n, m, d_k, d_v, B = different(generator, 5, low=3)
+        sizes = {"B": B, "n": n, "m": m}
+        return draw([sizes.get(axis, axis) for axis in batch], n, m, d_k, d_v,
+                    mask=mask and [sizes.get(axis, axis) for axis in mask], dtype=dtype)
+    equal = whole(generator, 3, 6)
+    return [trial(["B"]), trial(["B"], mask=["B", "n", "m"]), trial(["B"], dtype=torch.float64),
+            draw([equal], *[equal] * 4, mask=[equal, equal]), trial(["B"], mask=["B", 1, "m"]), trial([]), trial([1, "B"])]
 
 
 def _mask(generator, *shape):
@@ -445,8 +456,12 @@ def _style_inputs(generator):
                 "W_Q": normal(generator, d_ref, d_model, scale=0.6, dtype=dtype),
                 "W_K": normal(generator, d_tok, d_model, scale=0.6, dtype=dtype),
                 "W_V": normal(generator, d_tok, d_model, scale=0.6, dtype=dtype), "h": h}
-    return [draw(3, 5, 4, 7, 6, 2), draw(2, 4, 5, 3, 12, 3, torch.float64), draw(1, 3, 2, 5, 4, 1),
-            draw(4, 4, 4, 4, 4, 2), draw(2, 6, 3, 5, 8, 4)]
+    def trial(h, d_k, B=None, dtype=torch.float32):
+        first, *others = different(generator, 4)
+        return draw(B or first, *others, h * d_k, h, dtype)
+    equal = 2 * whole(generator, 2, 4)
+    return [trial(2, whole(generator, 3, 5)), trial(whole(generator, 2, 5), 3, dtype=torch.float64),
+            trial(1, whole(generator, 3, 6), B=1), draw(*[equal] * 5, 2), trial(whole(generator, 3, 5), 2)]
 
 
 style_embedding = Item("style_embedding", 3, _style_inputs, style_tokens.style_embedding,

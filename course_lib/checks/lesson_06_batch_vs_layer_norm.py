@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 from ..models import norm
+from .draw import decimal, different, sizes, whole
 from .spec import Item, normal
 
 IN_CODE, IN_MODES = "From formula to code", "Two modes: training and eval"
@@ -31,7 +32,9 @@ def _batch_norm_inputs(generator):
     def draw(N, d, dtype=torch.float32, scale=1.0, **eps):
         x = scale * (0.7 + normal(generator, N, d, dtype=dtype))
         return {"x": x, **_weights(generator, d, dtype), **eps}
-    return [draw(5, 3, eps=0.3), draw(3, 4, torch.float64, eps=0.1), draw(4, 4, eps=0.2), draw(6, 2, scale=0.005)]
+    eps, others = decimal(generator, 0.15, 0.4), different(generator, 2, low=3)
+    return [draw(*different(generator, 2, low=3), eps=eps), draw(*others, torch.float64, eps=eps / 2),
+            draw(*[whole(generator, 3, 6)] * 2, eps=eps), draw(*different(generator, 2, low=3), scale=0.005)]
 
 
 batch_norm = Item("batch_norm", 1, _batch_norm_inputs, norm.batch_norm, ("y (N, d)",), IN_CODE, free=FREE)
@@ -133,8 +136,13 @@ def _module_inputs(generator):
         calls = [(mode, [0.7 + 1.3 * normal(generator, N, d, dtype=dtype)]) for mode, N in
                  zip(["train", "train", "eval", "eval"], [*rows, 1], strict=True)]
         return {"arguments": [d, *settings], "state": state if given else {}, "calls": calls, "reads": NAMES}
-    return [draw(3, (5, 4, 6), 0.3, 0.2), draw(4, (2, 3, 4), 0.2, 0.1, dtype=torch.float64), draw(3, (3, 3, 3)),
-            draw(2, (4, 6, 3), given=False)]
+    def trial(*settings, **how):
+        d, *rows = different(generator, 4)
+        return draw(d, rows, *settings, **how)
+    momentum, eps = decimal(generator, 0.2, 0.4), decimal(generator, 0.1, 0.3)
+    equal = whole(generator, 3, 6)
+    return [trial(momentum, eps), trial(momentum / 2, 2 * eps, dtype=torch.float64), draw(equal, [equal] * 3),
+            trial(given=False)]
 
 
 NAMES = ["gamma", "beta", "running_mean", "running_var"]
@@ -355,8 +363,12 @@ def _layer_norm_inputs(generator):
     def draw(*shape, dtype=torch.float32, scale=1.0, **eps):
         x = scale * (0.7 + normal(generator, *shape, dtype=dtype))
         return {"x": x, **_weights(generator, shape[-1], dtype), **eps}
-    return [draw(2, 3, 5, eps=0.3), draw(1, 3, 4, dtype=torch.float64, eps=0.1), draw(3, 3, 3, eps=0.2),
-            draw(4, 2, eps=0.2), draw(2, 3, 4, 5, eps=0.1), draw(3, 5, scale=0.005)]
+    def shape(axes):
+        return different(generator, axes, low=3)
+    eps = decimal(generator, 0.15, 0.4)
+    return [draw(*shape(3), eps=eps), draw(*shape(3), dtype=torch.float64, eps=eps / 2),
+            draw(*[whole(generator, 3, 6)] * 3, eps=eps), draw(whole(generator, 3, 7), 2, eps=eps),
+            draw(1, *shape(3), eps=eps / 2), draw(*shape(2), scale=0.005)]
 
 
 layer_norm = Item("layer_norm", 1, _layer_norm_inputs, norm.layer_norm, ("y (..., d)",), IN_LAYER, free=FREE)
@@ -408,7 +420,8 @@ def _step_inputs(generator):
         return {"x_t": normal(generator, B, d_in, dtype=dtype), "h_prev": normal(generator, B, d_h, dtype=dtype),
                 "W_xh": normal(generator, d_in, d_h, scale=0.6, dtype=dtype),
                 "W_hh": normal(generator, d_h, d_h, scale=0.6, dtype=dtype), **_weights(generator, d_h, dtype)}
-    return [draw(3, 2, 5), draw(1, 3, 4, torch.float64), draw(4, 4, 4)]
+    usual, other, one, equal = sizes(generator, 3, low=3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
 layer_norm_rnn_step = Item(

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 
 from ..models import residual
+from .draw import different, whole
 from .spec import Item, normal
 
 IN_CODE, IN_GUARANTEE = "From formula to code", "A gradient of at least 1?"
@@ -24,7 +25,11 @@ def _forward_inputs(generator):
     def draw(L, *shape, dtype=torch.float32):
         return {"x": normal(generator, *shape, dtype=dtype),
                 "blocks": [_layer(generator, shape[-1], dtype) for _ in range(L)]}
-    return [draw(4, 2, 3), draw(3, 1, 5, dtype=torch.float64), draw(3, 3, 3), draw(5, 2, 4, 3), draw(1, 2, 4)]
+    def usual(shape, **how):
+        return draw(whole(generator, 3, 6), *shape, **how)
+    equal = whole(generator, 3, 6)
+    return [usual(different(generator, 2)), usual(different(generator, 2), dtype=torch.float64), draw(equal, equal, equal),
+            usual([1, *different(generator, 2)]), draw(1, *different(generator, 2))]
 
 
 residual_forward = Item("residual_forward", 2, _forward_inputs, residual.residual_forward,
@@ -145,7 +150,8 @@ def outputs_without_skip(x, blocks):
 def _gradient_inputs(generator):
     def draw(L, d, dtype=torch.float32):
         return {"jacobians": [normal(generator, d, d, scale=0.6, dtype=dtype) for _ in range(L)]}
-    return [draw(3, 4), draw(4, 2, torch.float64), draw(3, 3), draw(1, 5), draw(5, 3)]
+    return [draw(*different(generator, 2, 3, 6)), draw(*different(generator, 2, 2, 6), torch.float64),
+            draw(*[whole(generator, 3, 5)] * 2), draw(1, whole(generator, 3, 7)), draw(*different(generator, 2, 2, 6))]
 
 
 residual_gradient = Item("residual_gradient", 2, _gradient_inputs, residual.residual_gradient,
@@ -247,8 +253,11 @@ def _sublayer_inputs(generator):
         return {"x": normal(generator, *shape, scale=1.5, dtype=dtype), "f": _layer(generator, d, dtype),
                 "norm": {"function": "norm", "gamma": 1 + normal(generator, d, scale=0.4, dtype=dtype),
                          "beta": normal(generator, d, scale=0.4, dtype=dtype)}, "order": order}
-    return [draw("post", 2, 5, 4), draw("pre", 3, 2, 6), draw("pre", 1, 5, dtype=torch.float64), draw("post", 4, 4),
-            draw("post", 1, 3, 5, dtype=torch.float64), draw("pre", 3, 3, 3)]
+    def shape(axes):
+        return different(generator, axes, low=3)
+    equal = whole(generator, 3, 6)
+    return [draw("post", *shape(3)), draw("pre", 1, *shape(2)), draw("pre", *shape(2), dtype=torch.float64),
+            draw("post", 1, *shape(1)), draw("post", *shape(3), dtype=torch.float64), draw("pre", *[equal] * 3)]
 
 
 sublayer = Item("sublayer", 2, _sublayer_inputs, residual.sublayer, ("y (..., d)",), IN_NORM, probe="functions")
@@ -310,7 +319,7 @@ def own_norm(x, f, norm, order):
 # ---------------------------------------------------------------- path_counts
 
 def _count_inputs(generator):
-    return [{"n_blocks": n} for n in (4, 1, 7, 0, 12)]
+    return [{"n_blocks": n} for n in (*different(generator, 4, 2, 31), 0, 1)]
 
 
 path_counts = Item("path_counts", 1, _count_inputs, residual.path_counts, ("counts, a list of n + 1 numbers",), IN_PATHS,

@@ -5,6 +5,7 @@ import math
 import torch
 
 from ..models import attention as models
+from .draw import different, sizes, whole
 from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T, zero_times_infinity
 from .spec import Item, normal
 
@@ -16,7 +17,7 @@ SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "Multihe
 # ---------------------------------------------------------------- causal_mask
 
 def _causal_inputs(generator):
-    return [{"n": n} for n in (4, 1, 7, 2, 5)]
+    return [{"n": n} for n in (*different(generator, 4, 3, 41), 1, 2)]
 
 
 causal_mask = Item("causal_mask", 1, _causal_inputs, models.causal_mask, ("mask (n, n), Boolean",), IN_FUTURE,
@@ -76,8 +77,15 @@ def with_a_batch_axis(n):
 # ---------------------------------------------------------------- padding_mask
 
 def _padding_inputs(generator):
-    return [{"lengths": torch.tensor(lengths), "m": m} for lengths, m in
-            (([3, 1], 5), ([2, 6, 4, 5], 6), ([1, 3, 2], 3), ([2], 4), ([4, 4, 1], 7))]
+    def draw(B, m, longest=None):
+        """Lengths of 1 to `longest`, m where it is not given: the longest is among them, and a shorter one."""
+        longest = longest or m
+        lengths = torch.randint(1, longest, (B,), generator=generator)
+        lengths[whole(generator, 0, B)] = longest
+        return {"lengths": lengths, "m": m}
+    equal = whole(generator, 3, 7)
+    B, m, n, few = different(generator, 4, 3, 12)
+    return [draw(B, m + 2, m), draw(n, B + n), draw(equal, equal), draw(1, m, m - 1), draw(few, n + few + 3, n)]
 
 
 padding_mask = Item("padding_mask", 2, _padding_inputs, models.padding_mask, ("mask (B, 1, m), Boolean",), IN_PADDING,
@@ -179,15 +187,23 @@ def _self_inputs(generator):
         trial = {"X": X, "W_Q": W_Q, "W_K": W_K, "W_V": W_V}
         return trial if mask is None else {**trial, "mask": mask}
 
-    scattered = torch.rand(2, 5, 5, generator=generator) < 0.4
-    scattered |= torch.eye(5, dtype=torch.bool) | torch.eye(5, dtype=torch.bool).roll(1, 1)    # two keys a query
-    scattered[:, 0, 3] = scattered[:, 4, 1] = False
-    return [draw(2, 5, 6, 3, 4), draw(2, 5, 3, 6, 4, mask=scattered), draw(1, 4, 5, 2, 3, dtype=torch.float64),
-            draw(4, 4, 4, 4, 4, mask=models.causal_mask(4)), draw(3, 4, 5, 3, 2, mask=_lengths(4, 3, 2, m=4))]
+    def scattered(B, n):
+        """Every query may attend to two keys or more, the first and the last not to all."""
+        mask = torch.rand(B, n, n, generator=generator) < 0.4
+        mask |= torch.eye(n, dtype=torch.bool) | torch.eye(n, dtype=torch.bool).roll(1, 1)
+        mask[:, 0, n - 2] = mask[:, n - 1, 1] = False
+        return mask
 
+    def padding(B, n):
+        lengths = torch.tensor([n, *different(generator, B - 1, 2, n)])
+        return models.padding_mask(lengths, n)
 
-def _lengths(*lengths, m):
-    return models.padding_mask(torch.tensor(lengths), m)
+    usual, other, one, equal = sizes(generator, 5)
+    n = whole(generator, 4, 7)
+    B, short, wide, d_v = different(generator, 4, 2, 8)
+    return [draw(*usual), draw(B, n, *sorted((short, wide)), d_v, mask=scattered(B, n)),
+            draw(*other, dtype=torch.float64), draw(*equal, mask=models.causal_mask(equal[0])), draw(*one),
+            draw(3, n, *different(generator, 3), mask=padding(3, n))]
 
 
 self_attention = Item("self_attention", 2, _self_inputs, models.self_attention,
@@ -379,8 +395,12 @@ def _leakage_inputs(generator):
         return {"f": {"function": "mix", "A": A.tril() if causal else A,
                       "W": normal(generator, d, d_out, scale=0.6, dtype=dtype)},
                 "X": normal(generator, n, d, dtype=dtype), "i": i}
-    return [draw(4, 3, 5, 1), draw(5, 2, 3, 2, torch.float64, causal=True), draw(3, 3, 3, 2), draw(6, 4, 2, 3, causal=True),
-            draw(1, 3, 4, 0), draw(5, 4, 3, 0)]
+    def trial(low=1, **how):
+        n, d, d_out = different(generator, 3, low=3)
+        return draw(n, d, d_out, whole(generator, low, n - 1) if low else 0, **how)
+    equal = whole(generator, 3, 6)
+    return [trial(), trial(dtype=torch.float64, causal=True), draw(equal, equal, equal, equal - 1), trial(causal=True),
+            draw(1, *different(generator, 2), 0), trial(low=0)]
 
 
 leakage = Item("leakage", 3, _leakage_inputs, models.leakage,

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ..models import attention as models
+from .draw import different, whole
 from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T
 from .spec import Item, normal
 
@@ -18,8 +19,12 @@ FREE = ("scaled_dot_product_attention", "multi_head_attention_forward", "Multihe
 def _split_inputs(generator):
     def draw(B, n, d_model, h, dtype=torch.float32):
         return {"X": normal(generator, B, n, d_model, dtype=dtype), "h": h}
-    return [draw(2, 3, 8, 2), draw(3, 5, 6, 3, torch.float64), draw(1, 4, 10, 2), draw(4, 4, 16, 4), draw(2, 7, 3, 3),
-            draw(3, 2, 5, 1)]
+    def trial(B=None, h=None, d_k=None, dtype=torch.float32):
+        b, n, k, d = different(generator, 4, high=7)
+        h, d_k = h or k, d_k or d
+        return draw(B or b, n, h * d_k, h, dtype)
+    equal = whole(generator, 3, 6)
+    return [trial(), trial(dtype=torch.float64), trial(B=1), draw(equal, equal, equal ** 2, equal), trial(d_k=1), trial(h=1)]
 
 
 split_heads = Item("split_heads", 1, _split_inputs, models.split_heads, ("heads (B, h, n, d_k)",), IN_SPLIT)
@@ -99,8 +104,9 @@ def h_ignored(X, h):
 def _merge_inputs(generator):
     def draw(B, h, n, d_k, dtype=torch.float32):
         return {"X": normal(generator, B, h, n, d_k, dtype=dtype)}
-    return [draw(2, 4, 3, 5), draw(3, 2, 5, 4, torch.float64), draw(1, 3, 4, 2), draw(4, 4, 4, 4), draw(2, 3, 5, 1),
-            draw(3, 1, 2, 4)]
+    def trial(**fixed):
+        return draw(**dict(zip(("B", "h", "n", "d_k"), different(generator, 4, high=7), strict=True)) | fixed)
+    return [trial(), trial(dtype=torch.float64), trial(B=1), draw(*[whole(generator, 3, 6)] * 4), trial(d_k=1), trial(h=1)]
 
 
 merge_heads = Item("merge_heads", 1, _merge_inputs, models.merge_heads, ("merged (B, n, d_model)",), IN_MERGE)
@@ -174,8 +180,14 @@ def _module_inputs(generator):
             return [normal(generator, B, size, d_model, dtype=dtype) for size in (n, m, m)]
         calls = [("train", given(n, m)), ("eval", [*given(n, m), _mask(generator, *mask)]), ("train", given(n, m))]
         return {"arguments": [d_model, h], "state": state, "calls": calls, "reads": [], "whole": True}
-    return [draw(2, 3, 5, 8, 4, (2, 3, 5)), draw(3, 4, 5, 6, 2, (4, 5), torch.float64), draw(1, 2, 4, 6, 3, (1, 1, 4)),
-            draw(4, 4, 4, 16, 4, (4, 4, 4)), draw(3, 2, 6, 4, 2, (3, 1, 6))]
+    def trial(mask, B=None, dtype=torch.float32):
+        b, n, m = different(generator, 3, 3, 7)
+        h, d_k = different(generator, 2, 2, 5)
+        sizes = {"B": B or b, "n": n, "m": m}
+        return draw(B or b, n, m, h * d_k, h, [sizes.get(axis, axis) for axis in mask], dtype)
+    equal = whole(generator, 3, 5)
+    return [trial(["B", "n", "m"]), trial(["B", "n", "m"], dtype=torch.float64), trial([1, 1, "m"], B=1),
+            draw(equal, equal, equal, equal ** 2, equal, [equal] * 3), trial(["B", 1, "m"]), trial(["n", "m"])]
 
 
 def _mask(generator, *shape):

@@ -5,6 +5,7 @@ import math
 import torch
 
 from ..models import positional
+from .draw import different, whole
 from .spec import Item, normal
 
 IN_CODE, IN_ROTATION, IN_BATCH = "From formula to code", "k steps are one rotation", "The wrong axis"
@@ -25,8 +26,10 @@ def _table(positions, frequencies, first=torch.sin, second=torch.cos):
 # ---------------------------------------------------------------- positional_encoding
 
 def _table_inputs(generator):
-    drawn = int(torch.randint(20, 40, (1,), generator=generator))
-    return [{"n": n, "d_model": d_model} for n, d_model in [(7, 6), (1, 8), (8, 8), (drawn, 12), (5, 2)]]
+    few, equal, many = (2 * half for half in different(generator, 3, 2, 7))
+    sizes = [(whole(generator, 5, 12), few), (1, many), (equal, equal), (whole(generator, 20, 60), 2 * few),
+             (whole(generator, 4, 12), 2)]
+    return [{"n": n, "d_model": d_model} for n, d_model in sizes]
 
 
 positional_encoding = Item("positional_encoding", 2, _table_inputs, positional.positional_encoding,
@@ -125,9 +128,10 @@ def bare_angles(n, d_model):
 # ---------------------------------------------------------------- shift_matrix
 
 def _shift_inputs(generator):
-    drawn = int(torch.randint(2, 9, (1,), generator=generator))
+    a, b, c = different(generator, 3, 2, 30)
+    wide, middle, narrow = (2 * half for half in different(generator, 3, 2, 6))
     return [{"k": k, "d_model": d_model} for k, d_model in
-            [(3, 6), (-2, 8), (drawn, 10), (1, 2), (0, 4), (-drawn, 4)]]
+            [(a, wide), (-b, middle), (c, narrow), (whole(generator, 1, 10), 2), (0, narrow), (-a, narrow)]]
 
 
 shift_matrix = Item("shift_matrix", 3, _shift_inputs, positional.shift_matrix, ("M (d_model, d_model)",), IN_ROTATION,
@@ -210,8 +214,12 @@ def other_diagonal(k, d_model):
 # ---------------------------------------------------------------- add_positions
 
 def _sum_inputs(generator):
-    return [{"E": normal(generator, *shape, dtype=dtype)} for *shape, dtype in
-            [(3, 5, 6, torch.float32), (1, 4, 8, torch.float64), (4, 4, 4, torch.float32), (2, 7, 2, torch.float32)]]
+    def draw(B, n, d_model, dtype=torch.float32):
+        return {"E": normal(generator, B, n, d_model, dtype=dtype)}
+    def trial(B=None, half=None, dtype=torch.float32):
+        b, n, k = different(generator, 3, 2, 7)
+        return draw(B or b, n + 2, 2 * (half or k), dtype)
+    return [trial(), trial(dtype=torch.float64), trial(B=1), draw(*[2 * whole(generator, 2, 4)] * 3), trial(half=1)]
 
 
 add_positions = Item("add_positions", 2, _sum_inputs, positional.add_positions, ("E_plus_PE (B, n, d_model)",), IN_BATCH,

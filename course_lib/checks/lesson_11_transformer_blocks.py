@@ -6,6 +6,7 @@ from torch import nn
 
 from ..models import transformer
 from ..models.attention import causal_mask, padding_mask
+from .draw import different, sizes, telling, whole
 from .spec import Item, normal
 
 IN_CODE, IN_DECODER, IN_COUNT = "From formula to code", "The decoder block", "Where the parameters are"
@@ -46,7 +47,12 @@ def _feed_forward_inputs(generator):
     def draw(d_model, d_ff, *shape, dtype=torch.float32):
         calls = [[normal(generator, *shape, d_model, dtype=dtype)], [normal(generator, 3, d_model, dtype=dtype)]]
         return _trial([d_model, d_ff], _feed_forward(generator, d_model, d_ff, dtype), calls)
-    return [draw(4, 7, 2, 3), draw(6, 5, 1, 4, dtype=torch.float64), draw(4, 4, 4, 4)]
+    usual, other, one, equal = sizes(generator, 3)
+    d_ff = different(generator, 3)
+    def trial(shape, d_ff, dtype=torch.float32):
+        *batch, d_model = shape
+        return draw(d_model, d_ff, *batch, dtype=dtype)
+    return [trial(usual, d_ff[0] + usual[-1]), trial(other, d_ff[1], torch.float64), trial(one, d_ff[2]), trial(equal, equal[0])]
 
 
 FeedForward = Item("FeedForward", 1, _feed_forward_inputs, transformer.FeedForward,
@@ -125,8 +131,10 @@ def _encoder_inputs(generator):
             state = {name: value * (scale if "feed_forward" in name else 1) for name, value in state.items()}
         return _trial([d_model, h, d_ff], state,
                       [[x[0]], [x[1], causal_mask(n)], [x[2], padding_mask(lengths, n)]])
-    return [draw(6, 2, 10, 2, 4), draw(4, 2, 4, 4, 4), draw(8, 4, 3, 1, 3, dtype=torch.float64),
-            draw(6, 3, 5, 2, 5, scale=0.005)]
+    def trial(B=None, **how):
+        b, n, h, d_ff = different(generator, 4, high=6)
+        return draw(h * whole(generator, 2, 4), h, d_ff + 5, B or b, n + 1, **how)
+    return [trial(), draw(4, 2, 4, 4, 4), trial(dtype=torch.float64), trial(B=1), trial(scale=0.005)]
 
 
 OUTPUTS = ("output (B, n, d_model)", "output_with_causal_mask (B, n, d_model)", "output_with_padding_mask (B, n, d_model)",
@@ -289,7 +297,11 @@ def _decoder_inputs(generator):
         return _trial([d_model, h, d_ff], state,
                       [[y[0], memory[0]], [y[1], memory[1], causal_mask(n)],
                        [y[2], memory[2], causal_mask(n), padding]])
-    return [draw(6, 2, 10, 2, 3, 5), draw(4, 2, 4, 4, 4, 4), draw(8, 4, 3, 1, 5, 2, dtype=torch.float64)]
+    def trial(B=None, **how):
+        b, n, m, d_ff = different(generator, 4, high=6)
+        h = whole(generator, 2, 4)
+        return draw(h * whole(generator, 2, 4), h, d_ff + 5, B or b, n, m, **how)
+    return [trial(), draw(4, 2, 4, 4, 4, 4), trial(dtype=torch.float64), trial(B=1)]
 
 
 DecoderBlock = Item("DecoderBlock", 3, _decoder_inputs, transformer.DecoderBlock,
@@ -511,9 +523,16 @@ class decoder_one_head(transformer.DecoderBlock):
 # ---------------------------------------------------------------- parameter_count
 
 def _count_inputs(generator):
-    drawn = torch.randint(5, 40, (2,), generator=generator).tolist()
-    sizes = [(6, 10, 2, 11), (5, 7, 3, 13), (8, 8, 1, 5), (drawn[0], 3 * drawn[1] + 1, 4, 50), (512, 2048, 6, 37000)]
-    return [dict(zip(("d_model", "d_ff", "N", "vocab"), size, strict=True)) for size in sizes]
+    def some(low, high):
+        return whole(generator, low, high)
+
+    def draw():
+        equal, d_model = some(4, 12), 64 * some(2, 9)
+        sizes = [(some(3, 12), some(5, 20), 2, some(5, 30)), (some(3, 12), some(5, 20), some(3, 6), some(5, 30)),
+                 (equal, equal, 1, some(5, 30)), (some(5, 40), some(5, 120), some(2, 7), some(30, 90)),
+                 (d_model, 4 * d_model, some(4, 13), 1000 * some(8, 41))]
+        return [dict(zip(("d_model", "d_ff", "N", "vocab"), size, strict=True)) for size in sizes]
+    return telling(parameter_count, draw)
 
 
 parameter_count = Item("parameter_count", 2, _count_inputs, transformer.parameter_count, ("count",), IN_COUNT,

@@ -11,14 +11,11 @@ from .. import decoding, training
 from ..models import transformer
 from ..models.attention import causal_mask
 from ..models.positional import positional_encoding
+from .draw import ATTEMPTS, decimal, different, telling, whole
 from .observe import search_with
 from .spec import Item, normal
 
 IN_SMOOTHING, IN_WARMUP, IN_BEAM, IN_CODE = "Label smoothing", "Warm-up", "Beam search", "From formula to code"
-
-
-def _whole(generator, low, high):
-    return int(torch.randint(low, high, (), generator=generator))
 
 
 # ---------------------------------------------------------------- label_smoothing_loss
@@ -31,8 +28,13 @@ def _smoothing_inputs(generator):
             row[length:] = pad_id
         return {"logits": normal(generator, *targets.shape, vocab, scale=1.5, dtype=dtype), "targets": targets,
                 "epsilon": epsilon, "pad_id": pad_id}
-    return [draw([5, 2, 3], 7, 0.1, 0), draw([1, 4], 6, 0.3, 3, torch.float64), draw([3], 5, 0.25, 0),
-            draw([4, 4, 2, 1], 4, 0.4, 2), draw([2, 3], 5, 0.0, 1)]
+    a, b, c = different(generator, 3, 2, 7)
+    vocab, equal = different(generator, 4, 4, 10), whole(generator, 3, 6)
+    return [draw([max(a, b) + 1, a, b], vocab[0], decimal(generator, 0.05, 0.2), 0),
+            draw([1, c], vocab[1], decimal(generator, 0.1, 0.4), whole(generator, 1, 4), torch.float64),
+            draw([whole(generator, 3, 7)], vocab[2], decimal(generator, 0.1, 0.4), 0),
+            draw([c, c, c - 1, 1], vocab[3], decimal(generator, 0.3, 0.5), whole(generator, 1, 4)),
+            draw([equal - 1, *[equal] * (equal - 1)], equal, 0.0, 1)]
 
 
 label_smoothing_loss = Item(
@@ -242,10 +244,16 @@ def loss_as_python_number(logits, targets, epsilon, pad_id):
 # ---------------------------------------------------------------- warmup_rate
 
 def _rate_inputs(generator):
-    warmup, d_model = _whole(generator, 7, 12), _whole(generator, 6, 20)
-    sizes = [(1, d_model, warmup), (3, 8, 5), (warmup, d_model, warmup), (4 * warmup + 1, 5, warmup),
-             (6, 6, 6), (40, 16, 4), (2, 64, 100)]
-    return [dict(zip(("step", "d_model", "warmup_steps"), size, strict=True)) for size in sizes]
+    def some(low, high):
+        return whole(generator, low, high)
+
+    def draw():
+        warmup, d_model, equal = some(7, 15), some(6, 30), some(5, 12)
+        sizes = [(1, d_model, warmup), (some(2, 5), some(6, 12), some(6, 9)), (warmup, d_model, warmup),
+                 (some(3, 6) * warmup + 1, some(4, 9), warmup), (equal, equal, equal),
+                 (some(30, 60), some(12, 25), some(3, 7)), (some(2, 6), some(40, 90), some(70, 150))]
+        return [dict(zip(("step", "d_model", "warmup_steps"), size, strict=True)) for size in sizes]
+    return telling(warmup_rate, draw)
 
 
 warmup_rate = Item("warmup_rate", 1, _rate_inputs, training.warmup_rate, ("rate, one number",), IN_WARMUP,
@@ -312,19 +320,29 @@ def _search_inputs(generator):
 @functools.lru_cache(maxsize=8)
 def _searches(seed):
     """Models of several sizes, drawn until every mistake has shown and none is taken for another."""
-    generator, trials = torch.Generator().manual_seed(seed), []
-    alike = [[decoding.beam_search, *(mistake.answer for mistake in beam_search.mistakes.values()),
-              *(functools.partial(_with_another_penalty, penalty) for penalty in OTHER_PENALTIES)]]
-    for sizes in itertools.chain(SEARCHES, itertools.cycle(TELLING)):
+    generator = torch.Generator().manual_seed(seed)
+    for _ in range(ATTEMPTS):
+        trials, alike = _some_searches(generator)
+        if not alike:
+            return trials
+    raise RuntimeError(f"beam_search: {ATTEMPTS} draws tell not all of its mistakes apart")
+
+
+def _some_searches(generator):
+    """(NUMBER models, the groups of answers that do the same with all of them)."""
+    trials, groups = [], [[decoding.beam_search, *(mistake.answer for mistake in beam_search.mistakes.values()),
+                           *(functools.partial(_with_another_penalty, penalty) for penalty in OTHER_PENALTIES)]]
+    for sizes in itertools.islice(itertools.chain(SEARCHES, itertools.cycle(TELLING)), TRIED):
         trial = _search_input(generator, *sizes)
         if _gap(trial) < 1e-4:                    # rounding must not decide
             continue
-        apart = [group for together in alike for group in _by_result(together, trial)]
-        if len(trials) < len(SEARCHES) or len(apart) > len(alike):
+        apart = [group for together in groups for group in _by_result(together, trial)]
+        if len(trials) < len(SEARCHES) or len(apart) > len(groups) or not groups:
             trials.append(trial)
-            alike = [group for group in apart if len(group) > 1]
-        if not alike:
-            return trials
+            groups = [group for group in apart if len(group) > 1]
+        if len(trials) == NUMBER:
+            break
+    return trials, groups
 
 
 # Wrong without a name: another alpha, parentheses forgotten twice, 1 or 6 for 5, alpha and its complement exchanged.
@@ -349,19 +367,21 @@ def _by_result(answers, trial):
     return list(groups.values())
 
 
-# vocab, eos_id, beam, max_len, alpha, how much is added to the logits of <eos>, their scale.  A large alpha
+# vocab, beam, max_len, alpha, how much is added to the logits of <eos>, their scale.  A large alpha
 # makes short and long about as good, and the choice between them shows most.
-SEARCHES = [(6, 2, 3, 7, 0.6, 0.5, 1.2), (5, 4, 2, 4, 0.6, -30.0, 1.2), (6, 3, 1, 6, 0.6, 0.0, 1.2)]
-TELLING = [(7, 2, 2, 8, 2.5, 0.5, 0.5), (5, 0, 3, 8, 3.0, -1.0, 1.8), (6, 4, 4, 8, 2.5, 1.0, 1.2), (5, 3, 3, 6, 3.0, 0.5, 0.5),
-           (6, 5, 4, 6, 1.0, -1.0, 0.8)]
+SEARCHES = [(6, 3, 7, 0.6, 0.5, 1.2), (5, 2, 4, 0.6, -30.0, 1.2), (6, 1, 6, 0.6, 0.0, 1.2)]
+TELLING = [(7, 2, 8, 2.5, 0.5, 0.5), (5, 3, 8, 3.0, -1.0, 1.8), (6, 4, 8, 2.5, 1.0, 1.2), (5, 3, 6, 3.0, 0.5, 0.5),
+           (6, 4, 6, 1.0, -1.0, 0.8)]
+NUMBER, TRIED = 26, 1000  # of models that are asked about; that are looked at most to find them
 
 
-def _search_input(generator, vocab, eos_id, beam, max_len, alpha, eos, scale):
+def _search_input(generator, vocab, beam, max_len, alpha, eos, scale):
     """A model in which the logits' mean differs from state to state: they can't stand for log p."""
+    bos_id, eos_id = different(generator, 2, 0, vocab)
     table = normal(generator, 13, vocab, vocab, scale=scale) + normal(generator, 13, vocab, 1)
     table[..., eos_id] += eos
     table[0, :, eos_id] -= 2                      # not at once
-    return {"table": table, "bos_id": 1, "eos_id": eos_id, "beam": beam, "max_len": max_len, "alpha": alpha}
+    return {"table": table, "bos_id": bos_id, "eos_id": eos_id, "beam": beam, "max_len": max_len, "alpha": alpha}
 
 
 beam_search = Item("beam_search", 3, _search_inputs, decoding.beam_search, ("words",), IN_BEAM, gradients=False,
@@ -683,8 +703,14 @@ def _transformer_inputs(generator):
                  for number, batch in enumerate(batches, start=1)]
         return {"arguments": sizes, "state": _weights(generator, sizes, dtype), "calls": calls, "reads": [],
                 "whole": True}
-    return [draw([7, 10, 8, 4, 5, 1], [(1, 3, 5), (2, 6, 2)], 6, torch.float64),
-            draw([9, 11, 6, 2, 10, 2], [(2, 5, 4), (3, 4, 6)]), draw([8, 8, 4, 2, 4, 1], [(4, 4, 4), (2, 3, 3)], 3)]
+    def trial(N, pad_id=0, dtype=torch.float32):
+        a, b, c = different(generator, 3, 2, 5)
+        source, target, d_ff = different(generator, 3, 7, 12)
+        (m, n), (other_m, other_n) = (different(generator, 2, 3, 7) for _ in range(2))
+        return draw([source, target, 2 * a * b, 2 * a, d_ff, N], [(1, m, n), (c, other_m, other_n)], pad_id, dtype)
+    equal = whole(generator, 3, 5)
+    return [trial(1, whole(generator, 3, 7), torch.float64), trial(2),
+            draw([8, 8, 4, 2, 4, 1], [(equal, equal, equal), (2, 3, 3)], whole(generator, 3, 7))]
 
 
 def _sentences(generator, sizes, B, m, n, pad_id):
@@ -696,7 +722,7 @@ def _sentences(generator, sizes, B, m, n, pad_id):
     if pad_id:
         src[:, 0], src[:, 1] = 2, 0               # a word like others, where the padding has another number
     for row in src[B > 1:]:
-        row[_whole(generator, 2, m):] = pad_id
+        row[whole(generator, 2, m):] = pad_id
     tgt[:, 0] = 1
     return src, tgt
 

@@ -7,6 +7,7 @@ import torch
 from ..models import lm
 from ..models.attention import attend_with_cache as right_cache
 from ..models.attention import attention
+from .draw import decimal, different, sizes, whole
 from .lesson_05_query_key_value import turned_by_T
 from .spec import Item, normal
 
@@ -23,9 +24,15 @@ def _mask_inputs(generator):
         ids[:, 0], ids[:, n // 2], ids[-1, -2:] = special_ids[0], special_ids[1], special_ids[-1]
         return {"ids": ids, "mask_id": mask_id, "vocab_size": vocab_size, "special_ids": special_ids,
                 "generator": int(torch.randint(10 ** 6, (), generator=generator)), "p": p}
-    return [draw(12, 80, 900, 3, [0, 1, 2, 3], 0.15), draw(1, 600, 700, 699, [698, 699], 0.3),
-            draw(30, 30, 2000, 1, [0, 1], 0.15), draw(3, 250, 1000, 5, [7, 5, 0], 0.2),
-            draw(20, 60, 40, 3, [0, 1, 2, 3], 0.15)]        # so few tokens that one past the end is met
+    def some(low, high):
+        return whole(generator, low, high)
+    last, mask_id, others = some(600, 900), some(1, 6), different(generator, 2, 6, 12)
+    equal = some(30, 34)
+    return [draw(some(12, 15), some(80, 100), some(800, 1000), 3, [0, 1, 2, 3], 0.15),
+            draw(1, some(600, 700), last, last - 1, [last - 2, last - 1], 0.3),
+            draw(equal, equal, some(1500, 2000), 1, [0, 1], 0.15),
+            draw(3, some(250, 300), some(900, 1100), mask_id, [others[0], mask_id, 0], 0.2),
+            draw(some(20, 24), some(60, 70), 40, 3, [0, 1, 2, 3], 0.15)]    # so few tokens that one past the end is met
 
 
 RETURNS = ("what is returned", "the only label besides tokens and -100", "'a special token is chosen'",
@@ -272,7 +279,8 @@ def _loss_inputs(generator):
     def draw(B, n, vocab, dtype=torch.float32):
         return {"logits": normal(generator, B, n, vocab, scale=1.5, dtype=dtype),
                 "ids": torch.randint(vocab, (B, n), generator=generator)}
-    return [draw(3, 6, 8), draw(2, 4, 5, torch.float64), draw(1, 5, 7), draw(4, 4, 4), draw(5, 3, 9)]
+    usual, other, one, equal = sizes(generator, 3, low=3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal), draw(whole(generator, 4, 7), 3, usual[-1])]
 
 
 causal_lm_loss = Item("causal_lm_loss", 1, _loss_inputs, lm.causal_lm_loss, ("loss, one number",), IN_NEXT,
@@ -391,8 +399,10 @@ def _cache_inputs(generator):
                (("Q_t", d_k), ("K_t", d_k), ("V_t", d_v))}
         old = kind(normal(generator, B, h, before, d, dtype=dtype) for d in (d_k, d_v)) if before else None
         return {**new, "cache": old}
-    return [draw(2, 3, 5, 4, 6), draw(2, 3, 0, 4, 6), draw(1, 2, 3, 5, 4, torch.float64), draw(3, 3, 3, 3, 3),
-            draw(1, 1, 1, 2, 3), draw(2, 2, 4, 5, 3, kind=list)]
+    usual, other, one, equal = sizes(generator, 5)
+    B, h, *widths = different(generator, 4)
+    return [draw(*usual), draw(B, h, 0, *widths), draw(*other, torch.float64), draw(*equal), draw(1, 1, 1, *one[-2:]),
+            draw(*different(generator, 5), kind=list)]
 
 
 attend_with_cache = Item("attend_with_cache", 2, _cache_inputs, right_cache,
@@ -592,8 +602,13 @@ def _nucleus_inputs(generator):
         ranks = torch.rand(shape, generator=generator).argsort(dim=-1)
         return {"logits": (-0.7 * ranks.to(torch.float64) + normal(generator, *rows, 1, dtype=torch.float64)).to(dtype),
                 "p": p}
-    return [draw(3, 9, p=0.8), draw(1, 6, p=0.9, dtype=torch.float64), draw(4, 4, p=0.6), draw(7, p=0.7), draw(2, 8, p=0.2),
-            draw(2, 5, p=1.0)]
+    def p(low, high):
+        return decimal(generator, low, high)
+    equal = whole(generator, 4, 6)
+    rows, *vocab = different(generator, 4, 6, 11)
+    return [draw(rows - 3, vocab[0], p=p(0.8, 0.84)), draw(rows - 4, vocab[1], p=p(0.91, 0.92), dtype=torch.float64),
+            draw(equal, equal, p=p(0.58, 0.7)), draw(vocab[2], p=p(0.58, 0.72)), draw(1, vocab[1], p=p(0.15, 0.23)),
+            draw(rows - 3, whole(generator, 4, 8), p=1.0)]
 
 
 nucleus = Item("nucleus", 2, _nucleus_inputs, lm.nucleus, ("probabilities (..., vocab)",), IN_NUCLEUS, properties=(

@@ -22,7 +22,8 @@ class Item:
 
     name: the function or class the learner writes, and its cell's grade_id.
     points: 1 easy, 2 middle, 3 hard, 5 a capstone.
-    trials: maps a torch.Generator to a list of inputs, each {"argument": value} in signature order.
+    trials: maps a torch.Generator to a list of inputs, each {"argument": value} in signature order.  How
+        many there are does not depend on the generator, sizes and values do.  The first is a usual one.
     reference: the right answer.  It stands alone given torch, nn, F, math and the items in `uses`.
     returns: the results' names and shapes in letters, ("h_t (B, d_h)", ...), for messages.
     where: the heading in the lesson that explains it.
@@ -59,9 +60,13 @@ class Item:
     def inputs(self, seed):
         """The inputs drawn from a seed: all of them in float32, then those in float64 that the trials hold.
 
-        The first comes again at the end: an answer must repeat.
+        The first, which messages are about, is a usual one, and comes again at the end: an answer must
+        repeat.  The order of the others is drawn from the seed as well.
         """
-        trials = self.trials(torch.Generator().manual_seed(seed))
+        generator = torch.Generator().manual_seed(seed)
+        first, *others = self.trials(generator)
+        order = torch.randperm(len(others), generator=generator).tolist()
+        trials = [first, *(others[number] for number in order)]
         single = [in_float32(trial) if in_float64(trial) else trial for trial in trials]
         return [*single, *filter(in_float64, trials), single[0]]
 

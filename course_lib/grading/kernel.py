@@ -16,6 +16,7 @@ from queue import Empty
 
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel, start_new_kernel
 
+from ..checks.honesty import LIBRARIES
 from . import GradingError, limits, tidy, wire
 from .reach import environment
 
@@ -81,6 +82,7 @@ class Kernel(RunningKernel):
                     env=environment(self.scratch), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                     extra_arguments=["--HistoryManager.enabled=False"])
             self._ensure_iopub_up()
+            self.run(f"__import__('sys').modules.update(dict.fromkeys({LIBRARIES!r}))", startup_timeout)
         except BaseException as problem:
             self.stop()
             if isinstance(problem, (RuntimeError, OSError, Empty)):

@@ -32,8 +32,9 @@ def separate():
         os._exit(0)
 
 
-def new_root(whole, devices, scratch):
-    """See only `whole` (read-only), `devices`, this namespace's /proc, and the empty folder `scratch`."""
+def new_root(whole, devices, scratch, hidden=()):
+    """See only `whole` (read-only) without what is `hidden` in it, `devices`, this namespace's /proc, and the
+    empty folder `scratch`."""
     linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
     linux.mount("tmpfs", BASE, "tmpfs", data="mode=755,size=4m")
     for path in whole:
@@ -41,6 +42,11 @@ def new_root(whole, devices, scratch):
             _place(path)
             if not os.path.islink(path):
                 linux.mount(path, BASE + path, flags=linux.MS_BIND | linux.MS_REC)
+    for path in hidden:
+        if os.path.isdir(BASE + path):
+            linux.mount("tmpfs", BASE + path, "tmpfs", data="mode=0,size=4k")
+        elif os.path.exists(BASE + path):
+            linux.mount("/dev/null", BASE + path, flags=linux.MS_BIND)
     for path in devices:
         _place(path)
     for path in ("/proc", scratch):

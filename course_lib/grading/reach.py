@@ -7,6 +7,8 @@ import site
 import sys
 from pathlib import Path
 
+from ..checks.honesty import LIBRARIES
+
 COURSE = Path(__file__).parents[1]
 NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data", "checks/__init__.py",
              "checks/observe.py", "checks/spec.py", "grading/__init__.py", "grading/inside.py",
@@ -39,6 +41,17 @@ def without_its_user():
     return {"PATH": os.pathsep.join(mine) or os.defpath, **packages}
 
 
+def hidden():
+    """Installed packages that hold answers, wherever Python or a submission may look for them."""
+    prefixes = {Path(path) for path in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
+    folders = {Path(path) for path in sys.path}.union(
+        *(prefix.glob("lib*/python3*/*-packages") for prefix in prefixes))
+    found = [folder / file for folder in folders for name in LIBRARIES for file in (name, f"{name}.py")
+             if (folder / file).exists()]
+    found += [prefix / "pkgs" for prefix in prefixes if (prefix / "conda-meta").exists()]  # conda's cache
+    return sorted({str(path.resolve()) for path in found})
+
+
 def readable(private):
     """(files and folders to read with all beneath them, folders of which only some of it is readable).
 
@@ -55,19 +68,19 @@ def readable(private):
     whole, parts = set(), {COURSE, COURSE / "checks", COURSE / "grading"}
     for path in _also_resolved(map(Path, (*SYSTEM, *python, *(COURSE / name for name in NOTEBOOKS)))):
         if path.exists() and path not in never:
-            _around(path, closed, whole, parts)
+            _around(path, set(closed), {above for shut in closed for above in shut.parents}, whole, parts)
     return sorted(map(str, whole)), sorted(map(str, parts))
 
 
-def _around(path, closed, whole, parts):
-    """Add `path`, or all in it but the closed folders beneath it."""
-    if not any(path in shut.parents for shut in closed):
+def _around(path, closed, above, whole, parts):
+    """Add `path`, or all in it but the closed folders beneath it.  above: the folders that these lie in."""
+    if path not in above or path.is_symlink():  # what a link leads to is closed under its own name
         whole.add(path)
         return
     parts.add(path)
     for inner in path.iterdir():
         if inner not in closed:
-            _around(inner, closed, whole, parts)
+            _around(inner, closed, above, whole, parts)
 
 
 def _also_resolved(paths):

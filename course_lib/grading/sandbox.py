@@ -59,7 +59,9 @@ class Sandbox:
     def begin(self):
         """Set up what all submissions of a lane share.  Returns in another process than it was called in."""
         linux.hide_memory()
-        whole, parts = reach.readable(self.private)
+        hidden = reach.hidden()
+        whole, _ = reach.readable(self.private)
+        rules = reach.readable([*self.private, *hidden]) if "Landlock" in self.layers else None
         self.private = ()  # a submission could read them here
         if "own user" in self.layers:
             self.user = FIRST_USER + os.getpid() % 1000
@@ -70,7 +72,7 @@ class Sandbox:
             self.scratch = "/scratch/work"
             with layer("namespaces"):
                 namespaces.separate()
-                namespaces.new_root(whole, reach.DEVICES, self.scratch)
+                namespaces.new_root(whole, reach.DEVICES, self.scratch, hidden)
         else:
             linux.prctl(linux.CHILD_SUBREAPER, 1)
             self.scratch = os.path.join(tempfile.mkdtemp(prefix="course-scratch-"), "work")
@@ -79,7 +81,7 @@ class Sandbox:
                 self.processes += _threads_of(os.getuid())
         if "Landlock" in self.layers:
             with layer("Landlock"):
-                self._allow(whole, parts)
+                self._allow(*rules)
         os.environ.update({"HOME": self.scratch, "TMPDIR": self.scratch, "MPLCONFIGDIR": self.scratch,
                            "IPYTHONDIR": os.path.join(self.scratch, ".ipython"), "USER": "student"})
         tempfile.tempdir = None

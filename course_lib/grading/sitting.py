@@ -107,12 +107,15 @@ class Sitting:
         name = item.name
         if name not in self.given:
             return Verdict("missing", self.notes.get(name, UNANSWERED))
-        borrowed = honesty.borrowed(self.given[name], item)
+        borrowed = honesty.borrowed(self.given[name], item, self.given.values())
         if borrowed:
             return Verdict("free_call", borrowed)
         broken = self.broken.get(name)
         if broken and self.given[name] not in self.ran:  # it ended the kernel
             return broken
+        if not broken and not honesty.readable(self.given[name]):
+            return Verdict("free_call", "the cell runs, but it can't be read as Python, so it earns nothing: "
+                                        "leave IPython's commands out.")
         verdict = self._observed(item)
         if verdict is None:
             return broken or Verdict("error", f"the cell defines no {name}: is the name spelt right?")

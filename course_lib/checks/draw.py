@@ -1,0 +1,51 @@
+"""Sizes and numbers drawn from a seed, so that no two seeds ask the same of an answer."""
+
+from itertools import combinations
+
+import torch
+
+from .describe import same
+
+ATTEMPTS = 200
+
+
+def whole(generator, low, high):
+    """A whole number in range(low, high)."""
+    return int(torch.randint(low, high, (), generator=generator))
+
+
+def decimal(generator, low, high):
+    """A number between low and high, with two digits after the point."""
+    return round(low + (high - low) * torch.rand((), generator=generator, dtype=torch.float64).item(), 2)
+
+
+def different(generator, count, low=2, high=8):
+    """`count` numbers of range(low, high), no two of them equal."""
+    return [low + number for number in torch.randperm(high - low, generator=generator)[:count].tolist()]
+
+
+def sizes(generator, axes, low=2, high=8):
+    """Four lists of sizes, batch first: all different, all different again, for a batch of one, all equal."""
+    return [different(generator, axes, low, high), different(generator, axes, low, high),
+            [1, *different(generator, axes - 1, low, high)], [whole(generator, max(low, 3), 6)] * axes]
+
+
+def telling(item, draw):
+    """The trials of draw(), drawn anew until the right answer and all mistakes of `item` can be told apart.
+
+    For answers that are quick to compute: each is asked about every trial.
+    """
+    answers = [item.reference, *(mistake.answer for mistake in item.mistakes.values())]
+    for _ in range(ATTEMPTS):
+        trials = draw()
+        results = [[_result(answer, trial) for trial in trials] for answer in answers]
+        if not any(same(left, right) for left, right in combinations(results, 2)):
+            return trials
+    raise RuntimeError(f"{item.name}: {ATTEMPTS} draws tell not all of its mistakes apart")
+
+
+def _result(answer, trial):
+    try:
+        return answer(*trial.values())
+    except Exception as problem:
+        return type(problem).__name__
