@@ -36,10 +36,10 @@ from course_lib.grading import (
     merge,
     overview,
     pages,
-    pool,
     report,
     submissions,
     wire,
+    workers,
 )
 from course_lib.grading.kernel import Outcome, environment
 from course_lib.grading.sitting import IMPORTS
@@ -354,7 +354,7 @@ def test_a_second_run_grades_nothing_and_changes_nothing(graded, monkeypatch):
     folder = graded[0]
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (folder / "out").rglob("[!.]*")
               if path.is_file()}
-    monkeypatch.setattr(pool, "_in_pool", None)
+    monkeypatch.setattr(workers, "grade_submission", None)
     results, now = classroom.grade_class(folder / "in", folder / "out", timeout=3)
     assert now == 0 and results["seed"] == 5
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
@@ -429,9 +429,14 @@ def ends_its_process(submission, settings):
 def test_an_ended_process_costs_only_the_submission_that_ended_it(tmp_path, monkeypatch):
     for student in ("ann", "killer", "zoe"):
         hand_in(tmp_path / "in", student, exercise.derive(SOLUTION))
-    monkeypatch.setattr(pool, "grade_submission", ends_its_process)
+    monkeypatch.setattr(workers, "grade_submission", ends_its_process)
     results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out", workers=2)
-    assert [one["status"] for one in results["submissions"]] == ["graded", "failed", "graded"]
+    lost = results["submissions"].pop(1)
+    assert (lost["status"], lost["score"], lost["max_score"]) == ("graded", 0, FULL)  # exports have it, then
+    assert "grading this notebook ended the process (exit status 1), at two attempts" in lost["message"]
+    assert {(item["status"], item["message"]) for item in lost["items"]} == {("error", lost["message"])}
+    assert [one["items"][0]["message"] for one in results["submissions"]] == ["fine", "fine"]
+    assert classroom.grade_class(tmp_path / "in", tmp_path / "out")[1] == 2  # ann and zoe: not him again
 
 
 class Here:

@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 
-from . import GradingError, frames, linux
+from . import GradingError, frames, limits, linux
 from .reach import environment
 
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
@@ -35,7 +35,7 @@ class Warm:
         linux.hide_memory()  # it holds the right answers
         settings = {"private": [os.path.abspath(path) for path in private], "without": list(without)}
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, limits.memory_not_inherited():
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "course_lib.grading.warm", str(theirs.fileno())], cwd="/",
                 env=environment(tempfile.gettempdir()) | {"HOME": os.path.expanduser("~")},
