@@ -29,6 +29,7 @@ from test_grading import (
     alive,
     earned,
     hand_in,
+    messages,
     notebook,
     wait_for,
 )
@@ -650,6 +651,34 @@ def test_the_grader_does_not_grow(tmp_path):
     for _ in range(25):
         assert grade.grade_notebook(path, STEM, grade.Settings(1))["score"] == FULL - 1
     assert memory() < before + 8e6 and psutil.Process().num_fds() <= descriptors + 2
+
+
+CROWD = """
+import os, time
+for _ in range(50):
+    if not os.fork():
+        end = time.time() + 30
+        while time.time() < end: pass
+        os._exit(0)
+def rnn_step(*given):
+    time.sleep(60)
+"""
+HARD_WORK = """
+import time
+end = time.process_time() + 1.5
+while time.process_time() < end: pass
+"""
+
+
+def test_a_busy_neighbour_costs_nobody_the_time_that_an_answer_has(tmp_path):
+    """Fifty busy processes of one answer leave a neighbour too little of the processor; alone it passes."""
+    hand_in(tmp_path / "in", "crowd", notebook({"rnn_step": CROWD}))
+    hand_in(tmp_path / "in", "honest", notebook({"rnn_step": HARD_WORK + exercise_source("rnn_step")}))
+    for now in (2, 0):
+        results, graded = classroom.grade_class(tmp_path / "in", tmp_path / "out", timeout=5, workers=2)
+        crowd, honest = results["submissions"]
+        assert graded == now and honest["score"] == FULL, messages(honest)
+        assert crowd["items"][0]["status"] == "timeout" and crowd["score"] == FULL - POINTS["rnn_step"]
 
 
 def test_workers_share_the_warm_process(tmp_path):
