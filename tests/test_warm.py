@@ -148,6 +148,34 @@ def test_the_process_knows_no_answer_and_no_secret(kernel):
                        "assert 'COURSE_STATIC' in told and 'hush' not in told") is None
 
 
+SEARCH = """
+import gc, os, sys
+needle, seen = "".join(("of", "-mine")), [*gc.get_objects(), *map(dict, map(vars, sys.modules.values()))]
+frame = sys._getframe()
+while frame:
+    seen.append(dict(frame.f_locals))
+    frame = frame.f_back
+texts = [part for one in seen for part in gc.get_referents(one) if isinstance(part, (str, bytes))]
+texts += [str(os.environ), *(open(f"/proc/self/{name}").read() for name in ("environ", "cmdline"))]
+found = [text for text in map(str, texts) if needle in text and text != needle]
+assert len(texts) > 1000 and not found, found[:3]
+"""
+
+
+def test_the_process_knows_no_path_of_the_grader(monkeypatch):
+    """Where submissions lie, the grader's PATH and home: not in its objects, frames or environment."""
+    fresh = lanes.Lanes()
+    monkeypatch.setenv("PATH", f"/opt/of-mine/bin{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", "/home/of-mine")
+    monkeypatch.setattr("course_lib.grading.forked.lanes", fresh)
+    fresh.start(private=["/home/of-mine/submissions"])
+    for _ in range(2 * lanes.LANES):
+        kernel = ForkedKernel()
+        assert run(kernel, SEARCH) is None
+        kernel.stop()
+    fresh.end()
+
+
 # ---------------------------------------------------------------- what costs a submission its kernel
 
 LOOPS = {

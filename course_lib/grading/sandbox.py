@@ -60,6 +60,7 @@ class Sandbox:
         """Set up what all submissions of a lane share.  Returns in another process than it was called in."""
         linux.hide_memory()
         whole, parts = reach.readable(self.private)
+        self.private = ()  # a submission could read them here
         if "own user" in self.layers:
             self.user = FIRST_USER + os.getpid() % 1000
         if "cgroup" in self.layers:
