@@ -41,16 +41,16 @@ def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1, dask=None):
 
 
 def known(book, found, seed, timeout, workers=1):
-    """({submission: its result, or None}, {submission: its digest} of those that have to be graded).
+    """({submission: its result, or None}, {submission: its Reading} of those that have to be graded).
 
     A result is known without running anything where the notebook can't be read, and where the result of an
     earlier run still holds.
     """
     results, todo = dict.fromkeys(found), {}
-    for one, digest, result in read_all(found, workers):
-        results[one] = result or book and kept(book.piece(one), digest, seed, timeout)
+    for one, read in read_all(found, workers):
+        results[one] = read.result or book and kept(book.piece(one), read.digest, seed, timeout)
         if results[one] is None:
-            todo[one] = digest
+            todo[one] = read
     return results, {one: todo[one] for one in found if one in todo}
 
 

@@ -31,7 +31,7 @@ def each(todo, settings, address):
         return
     with _client(address) as client:
         executor, threads, later = client.get_executor(pure=False), _threads(client, address), []
-        submit = lambda one: _submit(executor, one, settings, todo[one])
+        submit = lambda one: _submit(executor, one, settings, todo[one].digest)
         for one, future in _in_turn(todo, submit, AHEAD * threads):
             result = _result(one, future, address)
             if threads > 1 and workers.out_of_time(result):  # others were graded beside it, perhaps there

@@ -90,14 +90,25 @@ def _totals(result):
             "max_score": sum(item["max_points"] for item in result["items"])}
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What reading a submission tells.  digest: None if it is not known.  begun: whether there is anything to
+    run.  result: where it can't be read."""
+
+    digest: str | None = None
+    begun: bool = True
+    result: dict | None = None
+
+
 def read_submission(submission):
-    """(its digest, None), or (None, its result) if it can't be read."""
+    """The Reading of a submission."""
     try:
         if submission.problem:
             raise exercise.NotebookError(submission.problem)
-        return merge(submission.path, submission.exercise).digest(), None
+        merged = merge(submission.path, submission.exercise)
+        return Reading(merged.digest(), not merged.untouched)
     except Exception as problem:
-        return None, not_graded(submission, problem)
+        return Reading(result=not_graded(submission, problem))
 
 
 def grade_submission(submission, settings):

@@ -11,7 +11,7 @@ from .. import checks, exercise
 from ..backups import keep
 from . import GradingError
 from .classroom import known
-from .grade import Settings, fresh_seed
+from .grade import Reading, Settings, fresh_seed
 from .gradebook import Gradebook, write
 from .merge import points
 from .submissions import Submission
@@ -31,7 +31,7 @@ def check(stem, timeout):
     Raises NotebookError or GradingError if it can't be graded.
     """
     submission = Submission(ME, stem, path_of(stem))
-    (_, result), = _grade({submission: None}, timeout, _results())
+    (_, result), = _grade({submission: Reading()}, timeout, _results())
     if result["status"] == "unreadable":
         raise exercise.NotebookError(f"{result['message']} (course reset {submission.key} brings a new one)")
     if result["status"] != "graded":

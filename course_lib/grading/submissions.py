@@ -11,7 +11,7 @@ from . import GradingError, pool
 from .merge import points
 
 DEEPEST = 30  # folders in folders
-READING = 20.0  # seconds for a worker to read a notebook
+TO_READ = 20.0  # seconds for a worker to read a notebook
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def find(source):
         raise GradingError(f"{printable(source)}: there is no such file or folder")
     paths, folder = (list(_notebooks(source)), source) if source.is_dir() else ([source], source.parent)
     unnamed = [path for path in paths if path.is_file() and not path.is_symlink() and not _named(path)]
-    renamed = {path: stem for path, stem in pool.each(_by_content, unnamed, READING)
+    renamed = {path: stem for path, stem in pool.each(_by_content, unnamed, TO_READ)
                if not isinstance(stem, pool.Lost)}
     found = [_submission(path, folder, _named(path) or renamed.get(path)) for path in paths]
     if not found:

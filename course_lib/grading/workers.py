@@ -6,9 +6,9 @@ import functools
 from .. import checks
 from ..exercise import NotebookError
 from . import pool
-from .grade import grade_submission, read_submission, ungraded, unreadable
+from .grade import Reading, grade_submission, read_submission, ungraded, unreadable
 from .merge import code_digest, points
-from .submissions import READING
+from .submissions import TO_READ
 
 JUDGING = 60.0  # seconds for a notebook to be graded, beside those that its cells may take
 
@@ -16,15 +16,16 @@ JUDGING = 60.0  # seconds for a notebook to be graded, beside those that its cel
 def grade_all(todo, settings, workers=1):
     """(submission, result) of each, as they are ready; each is graded in a worker process.
 
-    todo: {submission: its digest, or None}.  A result in which time ran out while others were graded beside
+    todo: {submission: its Reading}.  A result in which time ran out while others were graded beside
     it is no result: it is graded again at the end, alone.
     """
     if not todo:
         return
-    prepare(settings, {one.exercise for one in todo})
+    if any(read.begun for read in todo.values()):
+        prepare(settings, {one.exercise for one in todo})
     work = functools.partial(grade_submission, settings=settings)
     for one, result in pool.each(work, todo, settings.budget + JUDGING, workers, out_of_time):
-        yield one, finished(one, result, settings, todo[one])
+        yield one, finished(one, result, settings, todo[one].digest)
 
 
 def prepare(settings, stems=()):
@@ -55,11 +56,10 @@ def finished(submission, result, settings, digest=None):
 
 
 def read_all(found, workers=1):
-    """(submission, its digest, None) of each that can be read, (submission, None, its result) of each that
-    can't; each is read in a worker process."""
-    for one, read in pool.each(read_submission, found, READING, workers):
+    """(submission, its Reading) of each; each is read in a worker process."""
+    for one, read in pool.each(read_submission, found, TO_READ, workers):
         if isinstance(read, pool.Lost):
             problem = NotebookError(f"reading it {read.reason}, at two attempts; "
                                     "hand in a notebook that holds your answers and little else")
-            read = None, unreadable(one, problem)
-        yield one, *read
+            read = Reading(result=unreadable(one, problem))
+        yield one, read
