@@ -208,8 +208,9 @@ ODD = {
     "lines end in CR LF": _with({name: text.replace("\n", "\r\n") for name, text in RIGHT.items()}),
     "100 MB of outputs": _many_outputs, "10 MB of metadata": _much_metadata,
     "4 MB of code in a cell of one's own": _long_cell_beside,
-    "a chain of 6,000 names": before("x6000 = 1", *(f"x{n} = x{n + 1}" for n in reversed(range(6000))),
-                                     "assert x0"),
+    "a chain of 6,000 names": _with({"rnn_step": "\n".join([
+        RIGHT["rnn_step"], "x6000 = 1", *(f"x{n} = x{n + 1}" for n in reversed(range(6000))),
+        "rnn_step = (rnn_step, x0)[0]"])}),
     "a flood of own prints": before("for _ in range(30): print('x' * 10**6)"),
     "a progress bar": before("from tqdm.auto import tqdm", "for _ in tqdm(range(3)): pass"),
     "a file kept": before("open('notes.txt', 'w').write('x')",
