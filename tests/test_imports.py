@@ -9,8 +9,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "roadmap", "shapes", "training",
             "widgets"}
-TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab",
-         "markdown"}
+TOOLS = {"answers", "authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed",
+         "lab", "markdown"}
 
 # Everything may import runtime and its own part.
 MAY_IMPORT = {
@@ -18,14 +18,15 @@ MAY_IMPORT = {
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
     "widgets": {"plots"}, "roadmap": {"plots"},
     "checks": TEACHING, "exercise": set(), "markdown": set(), "speed": {"data", "decoding", "models"},
-    "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
+    "answers": {"checks", "exercise"},
+    "capstone": {"answers", "checks", "data", "decoding", "metrics", "plots"},
     "grading": TEACHING | {"checks", "exercise", "markdown"},
     "authoring": {"checks", "claims", "data", "exercise", "markdown", "plots"},
     "exports": {"authoring", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }
-FOR_NOTEBOOKS = TEACHING | {"capstone", "runtime", "checks"}
+FOR_NOTEBOOKS = TEACHING | {"answers", "capstone", "runtime", "checks"}
 
 
 def imported(source, package=()):

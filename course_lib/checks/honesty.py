@@ -8,7 +8,7 @@ import ast
 import symtable
 
 COURSE = "course_lib"
-TOOLS = ("course_lib.runtime", "course_lib.shapes", "course_lib.plots", "course_lib.widgets")
+TOOLS = tuple(f"{COURSE}.{name}" for name in ("answers", "runtime", "shapes", "plots", "widgets"))
 
 
 def borrowed(source, item):
@@ -64,9 +64,11 @@ def _modules(node):
 
 
 def _course(node, handed):
-    """The module of course_lib that a node imports, other than tools, `check` and what is handed over."""
-    if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} <= {*handed}:
-        return None
+    """The module of course_lib that a node imports, other than tools and `check`; or what it takes by
+    `earlier_answers` besides what the exercise hands over."""
+    if isinstance(node, ast.Call) and _last(node.func) == "earlier_answers":
+        taken = {getattr(argument, "value", None) for argument in node.args}
+        return None if taken <= {*handed} else ast.unparse(node)
     return next((name for name in _modules(node) if name.split(".")[0] == COURSE and name not in TOOLS), None)
 
 

@@ -7,7 +7,8 @@ plugin       cells as pytest items, on nbval grade       one notebook, or a clas
 question     what is the same for everybody  gradebook   the folder of results
 report       CSV, JSON, JUnit and the pages  pages       feedback, and the teacher's index
 words        what it says beyond the checks  overview    the class on one page
-evidence     what a page shows of a wrong answer
+evidence     what a page shows of a wrong    references  right answers, to run in a kernel
+    answer
 pool         several at a time               cluster     on many machines
 traces       what a cell may leave behind    bench, rivals: how fast it is
 
