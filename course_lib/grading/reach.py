@@ -10,9 +10,9 @@ from pathlib import Path
 from ..checks.honesty import LIBRARIES
 
 COURSE = Path(__file__).parents[1]
-NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data", "checks/__init__.py",
-             "checks/observe.py", "checks/spec.py", "grading/__init__.py", "grading/inside.py",
-             "grading/wire.py")
+NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data",
+             "answers/__init__.py", "checks/__init__.py", "checks/observe.py", "checks/spec.py",
+             "grading/__init__.py", "grading/inside.py", "grading/wire.py")
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/nix/store", *(f"/etc/{name}" for name in (
     "alternatives", "fonts", "group", "ld.so.cache", "localtime", "mime.types", "nsswitch.conf", "passwd")))
 PROGRAMS = ("/usr", "/bin", "/sbin", "/nix/store", "/run/current-system")
@@ -65,7 +65,7 @@ def readable(private):
     python = [Path(path) for path in (sys.prefix, sys.base_prefix)]
     python += [path for path in map(Path, sys.path)
                if path.is_dir() and not any(shut in (path, *path.parents) for shut in closed)]
-    whole, parts = set(), {COURSE, COURSE / "checks", COURSE / "grading"}
+    whole, parts = set(), {(COURSE / name).parent for name in NOTEBOOKS}
     for path in _also_resolved(map(Path, (*SYSTEM, *python, *(COURSE / name for name in NOTEBOOKS)))):
         if path.exists() and path not in never:
             _around(path, set(closed), {above for shut in closed for above in shut.parents}, whole, parts)
