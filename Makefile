@@ -10,7 +10,8 @@ OUT ?= grades/
 ROUNDS ?= 1
 
 BOOTSTRAP = $(PYTHON) course_lib/bootstrap.py
-RUN = @$(BOOTSTRAP) run --extra test --
+RUN = @$(BOOTSTRAP) run --
+TEST = @$(BOOTSTRAP) run --extra test --
 
 .PHONY: help lab test check notebooks diagrams exercises grade bench site claims clean distclean
 
@@ -21,13 +22,13 @@ lab: ## set up, and open the course in JupyterLab (PORT=8900 BROWSER=no)
 	@$(BOOTSTRAP) lab $(if $(PORT),--port $(PORT)) $(if $(filter no,$(BROWSER)),--no-browser)
 
 test: ## set up, and prove everything: lint, unit tests, every lesson, the grader, the browser
-	$(RUN) python -m ruff check .
-	$(RUN) python -m pytest -m lessons -n 2 --maxschedchunk 1
-	$(RUN) python -m pytest -m "not lessons"
+	$(TEST) python -m ruff check .
+	$(TEST) python -m pytest -m lessons -n 2 --maxschedchunk 1
+	$(TEST) python -m pytest -m "not lessons"
 
 check: ## the fast part of test, under two minutes
-	$(RUN) python -m ruff check .
-	$(RUN) python -m pytest -m "not lessons and not browser and not slow"
+	$(TEST) python -m ruff check .
+	$(TEST) python -m pytest -m "not lessons and not browser and not slow"
 
 notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson; FRESH=1: keep no stored output)
 	$(RUN) python -m course_lib.authoring notebooks $(KEY) $(if $(FRESH),--fresh)
@@ -42,8 +43,8 @@ grade: ## grade a class (SUBMISSIONS=submissions/ OUT=grades/)
 	@$(BOOTSTRAP) run -- course grade $(SUBMISSIONS) --out $(OUT)
 
 bench: ## how fast the Transformer is, beside torch's; how fast the grader, beside nbgrader (ROUNDS=3)
-	$(RUN) python -m course_lib.speed.bench
-	$(RUN) python -m course_lib.grading.bench --rounds $(ROUNDS) --growth 20 500
+	$(TEST) python -m course_lib.speed.bench
+	$(TEST) python -m course_lib.grading.bench --rounds $(ROUNDS) --growth 20 500
 
 site: ## the lessons as pages to read, in site/
 	$(RUN) python -m course_lib.authoring site $(KEY)

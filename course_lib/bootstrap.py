@@ -21,7 +21,8 @@ import sys
 import time
 from pathlib import Path
 
-MINIMUM = (3, 11)
+OLDEST, NEWEST = (3, 11), (3, 14)    # every package of constraints.txt has wheels for these
+PYTHONS = "Python %d.%d to %d.%d" % (OLDEST + NEWEST)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 NETWORK = ("pip could not reach its package index. Set-up is the only step that needs the network:\n"
@@ -57,10 +58,10 @@ def explain(printed):
 
 
 def check_python(version=sys.version_info):
-    """Trouble if this Python is older than the course needs."""
-    if tuple(version[:2]) < MINIMUM:
-        raise Trouble("This is Python %d.%d; the course needs Python %d.%d or later.\n"
-                      "Choose another one: make PYTHON=python3.12 lab" % (tuple(version[:2]) + MINIMUM))
+    """Trouble if this Python is older or newer than those the course's packages are made for."""
+    if not OLDEST <= tuple(version[:2]) <= NEWEST:
+        raise Trouble("This is Python %d.%d; the course needs %s.\n"
+                      "Choose another one: make PYTHON=python3.12 lab" % (tuple(version[:2]) + (PYTHONS,)))
 
 
 def probe(python, extras):

@@ -5,6 +5,7 @@ from outside is read with care: every fault is a NotebookError, one line that sa
 """
 
 import ast
+import functools
 import json
 import os
 import re
@@ -21,7 +22,10 @@ if sys.modules[SLOW] is None:
 ROOT = Path(os.environ.get("COURSE_ROOT") or Path(__file__).parents[1])
 STUB = 'raise NotImplementedError("write your answer here")'
 PRISTINE = ".pristine"  # a folder of a release
-LARGEST = 50_000_000  # bytes; a notebook without its outputs has some ten thousand
+LARGEST = 150_000_000  # bytes; a notebook without its outputs has some ten thousand
+CELL, CODE = 100_000, 1_000_000  # characters of a code cell, and of all: parsing takes 1 kB for each
+KEPT = {"nbformat", "nbformat_minor", "worksheets", "cells", "cell_type", "source", "input", "code",
+        "language", "metadata", "nbgrader", "grade_id", "solution", "grade"}  # of what is handed in
 DAMAGED = "your file is cut off or damaged. In JupyterLab: File, Save Notebook; then hand it in again"
 REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION.*?### END SOLUTION[^\n]*", re.MULTILINE | re.DOTALL)
 
@@ -30,8 +34,11 @@ class NotebookError(ValueError):
     """A notebook that can't be used, and why, in one line."""
 
 
-def read(path):
-    """The notebook at `path`, brought to format 4.  Raises NotebookError."""
+def read(path, whole=True):
+    """The notebook at `path`, brought to format 4.  Raises NotebookError.
+
+    whole: if not, only what its answers need is kept, and outputs of any size are let go while it is parsed.
+    """
     path = Path(path)
     try:
         if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
@@ -51,11 +58,14 @@ def read(path):
     if not text.strip():
         raise NotebookError(f"{path}: {DAMAGED}")
     try:
-        notebook = nbformat.convert(nbformat.reader.reads(text), 4)  # not validated: the odd can be used too
+        parsed = nbformat.reader.reads(text, object_pairs_hook=None if whole else _kept)
+        notebook = nbformat.convert(parsed, 4)  # not validated: the odd can be used too
         for cell in notebook.cells:
             parts = (cell.cell_type, str), (cell.source, str), (cell.metadata, dict)
             if not all(isinstance(part, kind) for part, kind in parts):
                 raise ValueError("a cell without type, text or metadata")
+    except MemoryError:
+        raise
     except nbformat.reader.NotJSONError:
         raise NotebookError(f"{path}: {DAMAGED}") from None
     except Exception as problem:  # nbformat raises whatever the broken file led to
@@ -63,7 +73,23 @@ def read(path):
                             f"{' '.join(str(problem).split())[:80]})") from None
     if not any(cell.cell_type == "code" for cell in notebook.cells):
         raise NotebookError(f"{path}: no code cell in it")
+    code = sum(len(cell.source) for cell in _code(notebook))
+    if not whole and code > CODE:
+        raise NotebookError(f"{path}: {code / 1e6:.1f} million characters of code, and at most "
+                            f"{CODE / 1e6:g} are read; delete the cells that the exercise does not ask for")
     return notebook
+
+
+def _kept(pairs):
+    """An object of a notebook's JSON, without what no answer needs."""
+    found = {key: value for key, value in pairs if key in KEPT}
+    return {**found, "outputs": []} if found.get("cell_type") == "code" else found
+
+
+def _code(notebook):
+    """The cells that may hold an answer, in a form that may be parsed."""
+    return [cell for cell in notebook.cells
+            if (cell.cell_type == "code" or grade_id(cell)) and len(cell.source) <= CELL]
 
 
 def _decoded(raw):
@@ -114,9 +140,10 @@ def answers(notebook, names):
     By grade_id; where that was lost, the last cell that defines the name at its top level.  The note
     says what was unusual; a name without an answer has only a note.
     """
-    code = [cell for cell in notebook.cells if cell.cell_type == "code" or grade_id(cell)]
-    found, notes = {}, {}
+    code, found, notes = _code(notebook), {}, {}
+    defined = functools.cache(_defined)
     for name in names:
+        longest = max((len(cell.source) for cell in notebook.cells if grade_id(cell) == name), default=0)
         marked = [cell.source for cell in code if grade_id(cell) == name]
         written = [source for source in marked if STUB not in source]
         if len(marked) > 1:
@@ -124,9 +151,11 @@ def answers(notebook, names):
                            "the last one that is filled in was taken")
         if not marked:
             marked = written = [cell.source for cell in code
-                                if not grade_id(cell) and name in _defined(cell.source)]
+                                if not grade_id(cell) and name in defined(cell.source)]
             notes[name] = ("the mark of the answer cell was lost; the cell that defines the name was taken"
                            if marked else "no answer cell for it in the notebook")
+        if longest > CELL:
+            notes[name] = f"its answer cell has {longest:,} characters, and at most {CELL:,} are read."
         if marked:
             found[name] = (written or marked)[-1]
     return found, notes

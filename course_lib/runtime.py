@@ -64,8 +64,8 @@ def print_timing(text):
 def check_machine():
     """Print whether this machine has what the course needs, a line each, with advice where not."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
-    needs = [("Python 3.11 or later", sys.version_info >= (3, 11),
-              "install a newer Python, then make distclean lab"),
+    needs = [("Python 3.11 to 3.14", (3, 11) <= sys.version_info[:2] <= (3, 14),
+              "install one of these, then make PYTHON=python3.12 distclean lab"),
              ("PyTorch 2.13", version == (2, 13),
               f"found {torch.__version__}; run make lab, which installs 2.13"),
              ("random numbers repeat", _draw() == _draw(), "restart the kernel (Kernel > Restart)"),

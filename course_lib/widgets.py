@@ -74,9 +74,10 @@ class _Live(ipywidgets.VBox):
     """Controls over a picture, and beside the live view the picture alone, for when the kernel is gone."""
 
     def _repr_mimebundle_(self, **options):
-        picture = base64.b64encode(self.children[-2].value).decode()
-        fallback = (f'<img alt="" style="max-width: 100%" src="data:image/png;base64,{picture}">'
-                    "<p><i>Run this cell to change the picture.</i></p>")
+        *_, image, error = self.children
+        picture = base64.b64encode(image.value).decode()
+        shown = f'<img alt="" style="max-width: 100%" src="data:image/png;base64,{picture}">'
+        fallback = f"{shown if picture else error.value}<p><i>Run this cell to change the picture.</i></p>"
         return {**super()._repr_mimebundle_(**options), "text/html": fallback}
 
 

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from odd_notebooks import ALL, CHANGED, NONE, ODD, POINTS, RIGHT, WRONG, notebook
+from odd_notebooks import ALL, CHANGED, NONE, ODD, POINTS, RIGHT, WRONG, cell_of, code, notebook
 
 HERE = Path(__file__).with_name("hostile")
 BUT_ONE = ALL - {"rnn_step"}
@@ -79,8 +79,41 @@ FILES = {
     "sources of objects": b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [%s]}'
                           % CELL.replace('"x"', '{"a": 1}').encode(),
     "a version beyond all": b'{"nbformat": 1e999, "nbformat_minor": 5, "metadata": {}, "cells": []}',
-    "100 MB of outputs": b'{"nbformat": 4, "x": "%s"}' % (b"x" * 10**8),
+    "100 MB of outputs and no cell": b'{"nbformat": 4, "x": "%s"}' % (b"x" * 10**8),
 }
+
+
+# What would wear out who reads and judges it.
+
+def _long_cell(base):
+    made = notebook(base, RIGHT)
+    made.cells.remove(cell_of(made, "rnn_step"))
+    made.cells.append(code("a;" * 2_000_000 + "rnn_step=1"))
+    return made
+
+
+def _long_answer(base):
+    return notebook(base, {**RIGHT, "rnn_step": "a;" * 1_500_000})
+
+
+def _many_cells(base):
+    made = notebook(base, RIGHT)
+    made.cells += [code("a;" * 45_000) for _ in range(20)]
+    return made
+
+
+def _wide_text(base):
+    """140 MB that take four bytes a character, three times over, to be read: more than a worker may use."""
+    made = notebook(base, RIGHT)
+    made.cells.append(code("WIDE"))
+    half = '"\N{SLIGHTLY SMILING FACE}'.encode() + b"x" * (7 * 10**7) + b'"'
+    return json.dumps(made).encode().replace(b'"WIDE"', b"[" + half + b", " + half + b"]")
+
+
+WEARING = {"4 MB of code in a cell without a mark": Case(_long_cell, BUT_ONE, "no answer cell"),
+           "3 MB of code in an answer": Case(_long_answer, BUT_ONE, "3,000,000 characters, and at most 100"),
+           "2 MB of code in cells": Case(_many_cells, NONE, "1.8 million characters of code"),
+           "140 MB of wide text in a cell": Case(_wide_text, NONE, "reading it needed more than 1.6 GB")}
 
 
 def cases():
@@ -91,6 +124,7 @@ def cases():
              for name, says in [title.split(" | ")]}
     made |= {f"harm, {name}": _harm(source, ".") for name, source in UNPRINTABLE.items()}
     made |= {f"odd, {name}": Case(make, ALL) for name, make in ODD.items()}
+    made |= {f"wearing, {name}": case for name, case in WEARING.items()}
     return made | {f"broken, {name}": Case(lambda base, content=content: content, NONE, ".")
                    for name, content in FILES.items()}
 

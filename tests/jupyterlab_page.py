@@ -96,7 +96,7 @@ def screenshot(page, name):
 
 def open_notebook(page, address, path):
     """Open it in a workspace of its own, and wait for its kernel."""
-    page.goto(f"{address}/lab/workspaces/{path.split('/')[0]}/tree/{path}?token={TOKEN}")
+    page.goto(f"{address}/lab/workspaces/{path.replace('/', '-')}/tree/{path}?token={TOKEN}")
     page.wait_for_selector(f"{PANEL} .jp-CodeCell", timeout=60_000)
     page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
 
@@ -149,8 +149,9 @@ def wait_until_run(page, the_cell, seconds=60):
 
 
 def save(page):
-    page.keyboard.press("Control+S")
-    page.wait_for_selector(".lm-TabBar-tab.lm-mod-current:not(.jp-mod-dirty)")
+    """Control+S; returns when the server has written the file."""
+    with page.expect_response(lambda got: got.request.method == "PUT" and "/api/contents/" in got.url):
+        page.keyboard.press("Control+S")
 
 
 def wait_until(page, look, right, seconds=20):

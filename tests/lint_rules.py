@@ -31,6 +31,11 @@ def code(notebook):
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
+def python(cell):
+    """The syntax tree of a code cell, without lines for IPython."""
+    return ast.parse(re.sub(r"^[!%].*$", "", cell.source, flags=re.MULTILINE))
+
+
 def mark(cell):
     return cell.metadata.get("course") or {}
 
@@ -75,7 +80,7 @@ def cells_are_small(notebook, path):
         if lines > 25 and "shows" not in mark(cell):
             yield f"code cell {cell.id}: {lines} lines, at most 25"
     for cell in texts(notebook):
-        plain = re.sub(r"\$\$.*?\$\$", "", DETAILS.sub("", cell.source), flags=re.DOTALL)
+        plain = re.sub(r"\$\$.*?\$\$|!\[.*?\]\(.*?\)", "", DETAILS.sub("", cell.source), flags=re.DOTALL)
         words = len(re.sub(r"^\|.*$", "", plain, flags=re.MULTILINE).split())
         if words > MOST_WORDS:
             yield f"text cell {cell.id}: {words} words, at most {MOST_WORDS}"
@@ -264,7 +269,7 @@ def the_fields_terms_are_used(notebook, path):
         return
     for cell in notebook.cells:
         words = CODE.sub("", cell.source) if cell.cell_type == "markdown" else " ".join(
-            node.value for node in ast.walk(ast.parse(cell.source))
+            node.value for node in ast.walk(python(cell))
             if isinstance(node, ast.Constant) and isinstance(node.value, str))
         for term, better in TERMS.items():
             for found in re.finditer(term, words, re.IGNORECASE):
@@ -306,7 +311,7 @@ def graded_code_is_written_first(notebook, path):
     for before, cell in zip(notebook.cells, notebook.cells[1:]):
         if cell.cell_type != "code":
             continue
-        names = {node.name for node in ast.parse(cell.source).body
+        names = {node.name for node in python(cell).body
                  if isinstance(node, (ast.FunctionDef, ast.ClassDef))} & graded
         if names and not all(collapsed(cell)):
             yield f"{cell.id} shows {', '.join(names)}, which the exercise asks for: fold its input"

@@ -179,7 +179,21 @@ def before(*lines):
 
 def _many_outputs(base):
     made = notebook(base, RIGHT)
-    cell_of(made, "rnn_step").outputs = [nbformat.v4.new_output("stream", text="x" * 10**7)]
+    picture = nbformat.v4.new_output("display_data", {"image/png": "x" * 5 * 10**7})
+    cell_of(made, "rnn_step").outputs = [nbformat.v4.new_output("stream", text="x" * 5 * 10**7), picture]
+    return made
+
+
+def _much_metadata(base):
+    made = notebook(base, RIGHT)
+    made.metadata["notes"] = [{"a": {"b": {}}}] * 300_000
+    cell_of(made, "rnn_step").metadata["notes"] = [[]] * 10**6
+    return made
+
+
+def _long_cell_beside(base):
+    made = notebook(base, RIGHT)
+    made.cells.insert(3, code("a;" * 2_000_000 + "rnn_step=1"))
     return made
 
 
@@ -192,7 +206,11 @@ ODD = {
     "format 3": _old, "byte order mark": _coded("utf-8-sig"), "UTF-16": _coded("utf-16"),
     "a Windows code page": _coded("cp1252"),
     "lines end in CR LF": _with({name: text.replace("\n", "\r\n") for name, text in RIGHT.items()}),
-    "10 MB of outputs": _many_outputs,
+    "100 MB of outputs": _many_outputs, "10 MB of metadata": _much_metadata,
+    "4 MB of code in a cell of one's own": _long_cell_beside,
+    "a chain of 6,000 names": _with({"rnn_step": "\n".join([
+        RIGHT["rnn_step"], "x6000 = 1", *(f"x{n} = x{n + 1}" for n in reversed(range(6000))),
+        "rnn_step = (rnn_step, x0)[0]"])}),
     "a flood of own prints": before("for _ in range(30): print('x' * 10**6)"),
     "a progress bar": before("from tqdm.auto import tqdm", "for _ in tqdm(range(3)): pass"),
     "a file kept": before("open('notes.txt', 'w').write('x')",

@@ -111,9 +111,9 @@ def dask(tmp_path_factory, place):
                                "--no-dashboard", "--scheduler-file", str(note)], **common)]
     try:
         wait_for(note.exists)
-        for _ in range(2):
+        for nanny in ("--no-nanny", "--nanny"):
             begun.append(subprocess.Popen([*program, "worker", "--scheduler-file", str(note), "--nthreads",
-                                           "1", "--no-nanny", "--no-dashboard"], **common))
+                                           "1", nanny, "--no-dashboard"], **common))
         import distributed
         with distributed.Client(scheduler_file=str(note), set_as_default=False) as client:
             client.wait_for_workers(2, timeout=60)
@@ -159,7 +159,7 @@ def test_a_cluster_that_is_not_there_is_told_in_a_line(small, tmp_path, monkeypa
 
 def test_a_worker_with_another_course_grades_nothing(small):
     with pytest.raises(GradingError, match="another version"):
-        cluster.remote(None, b"", None, "another")
+        cluster.remote(None, b"", None, "another", None)
 
 
 # ---------------------------------------------------------------- five hundred

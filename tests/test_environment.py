@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import yaml
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 
 from course_lib import bootstrap, installed
 
@@ -43,12 +42,29 @@ def test_torch_is_exact_in_both():
 
 
 def test_the_python_range_is_the_same_everywhere():
-    conda = next(line for line in CONDA["dependencies"] if str(line).startswith("python ")).split(" ", 1)[1]
-    lowest = ">=" + ".".join(map(str, bootstrap.MINIMUM))
-    assert PROJECT["requires-python"] == lowest and conda.split(",")[0] == lowest
+    (_, oldest), (major, newest) = bootstrap.OLDEST, bootstrap.NEWEST
+    span = f">={major}.{oldest},<{major}.{newest + 1}"
+    assert PROJECT["requires-python"] == span and f"python {span}" in CONDA["dependencies"]
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
-    for version in jobs["test"]["strategy"]["matrix"]["python"]:
-        assert version in SpecifierSet(conda)
+    assert jobs["test"]["strategy"]["matrix"]["python"] == [f"{major}.{oldest}", f"{major}.{newest}"]
+    for page in ("README.md", "course_lib/runtime.py"):    # release_README.md takes bootstrap's words
+        assert bootstrap.PYTHONS in (ROOT / page).read_text(encoding="utf-8"), page
+
+
+def test_only_verbs_that_test_install_what_tests_need():
+    """make site and the like leave a learner's environment as it is."""
+    for verb in ("lab", "grade", "notebooks", "exercises", "site", "claims", "check"):
+        done = subprocess.run(["make", "-n", verb], cwd=ROOT, capture_output=True, text=True, check=True)
+        assert ("--extra test" in done.stdout) == (verb == "check"), done.stdout
+
+
+def test_authoring_needs_no_package_of_the_tests():
+    """Imported with every package away that only the extra brings."""
+    extra = sorted(name.replace("-", "_") for name in needed("test") - needed())
+    code = (f"import sys\nfor name in {extra}: sys.modules[name] = None\n"
+            "import course_lib.authoring.__main__, course_lib.cli, course_lib.lab")
+    assert "nbgrader" in extra
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 
 
 def test_conda_installs_this_project_with_the_constraints():
@@ -57,9 +73,9 @@ def test_conda_installs_this_project_with_the_constraints():
     assert set(EXTRAS) == {"test", "cluster"}    # a new extra has to be named there, and in bootstrap.py
 
 
-def needed():
+def needed(*extras):
     """The names of course-lib's requirements, and of theirs, that hold on this machine."""
-    names, seen, todo = set(), set(), [(Requirement("course-lib[test]"), {"test"})]
+    names, seen, todo = set(), set(), [(Requirement("course-lib"), set(extras))]
     while todo:
         requirement, extras = todo.pop()
         for line in metadata.requires(requirement.name) or []:
@@ -75,9 +91,9 @@ def needed():
 
 def test_what_is_installed_is_what_constraints_say():
     assert installed.differences(["test"]) == []
-    assert needed() - set(installed.pins()) == set()
+    assert needed("test") - set(installed.pins()) == set()
     older = {"overrides", "importlib-metadata", "lazy-importer", "zipp"}  # what Python has itself since 3.12
-    assert set(installed.pins()) - needed() <= (older if sys.version_info >= (3, 12) else set())
+    assert set(installed.pins()) - needed("test") <= (older if sys.version_info >= (3, 12) else set())
     assert set(EXTRAS["cluster"]) <= set(EXTRAS["test"])  # so that it is tested
 
 

@@ -14,7 +14,7 @@ import pytest
 import torch
 import yaml
 
-from course_lib import checks, cli, exercise, exports, grading
+from course_lib import bootstrap, checks, cli, exercise, exports, grading
 from course_lib.checks.judge import examine
 from course_lib.checks.spec import Item, normal
 from course_lib.exports import github, gradescope, lms, release
@@ -96,10 +96,26 @@ def test_a_release_holds_what_students_need_and_no_solution(released):
 
 
 def test_the_links_of_a_releases_pages_lead_somewhere(released):
-    for page in ("README.md", "CONTRIBUTING.md", "docs/teaching.md"):
-        path = released[0] / page
+    pages = [released[0] / "README.md", *(released[0] / "docs").glob("*.md")]
+    for path in pages:
         for link in re.findall(r"\]\((?!\w+:)([^)#]+)", path.read_text(encoding="utf-8")):
-            assert (path.parent / link).exists(), f"{page}: {link}"
+            assert (path.parent / link).exists(), f"{path.name}: {link}"
+
+
+def test_a_releases_readme_is_for_students(released):
+    page = (released[0] / "README.md").read_text(encoding="utf-8")
+    assert re.findall("^## (.*)", page, re.MULTILINE) == [
+        "Start", "Lessons", "How an exercise works", "Hand in", "Take an update"]
+    assert all(f"](notebooks/{path.name})" in page for path in (ROOT / "notebooks").glob("*.ipynb"))
+    assert bootstrap.PYTHONS in page and "@" not in page
+    assert not re.search(r"teach(?!er forcing)|course (grade|release|export)|gradebook|solution", page)
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "docs/teaching.md"):
+        assert not (released[0] / name).exists()
+    listed = shell(released, "make").stdout
+    assert re.findall(r"^  make (\w+)", listed, re.MULTILINE) == [
+        "lab", "test", "check", "clean", "distclean"]
+    verbs = set(re.findall("(?<!`)make (?:[A-Z]+=\\S+ )?([a-z]+)", page))
+    assert verbs <= {"lab", "test"} and "course update" in page
 
 
 @pytest.mark.slow
@@ -287,10 +303,10 @@ def test_gradescopes_results_say_which_notebook_counts():
     assert "shop.ipynb" in found["output"]
 
 
-@pytest.mark.parametrize("has, printed", [("python3.13", "python3.13 "), ("python3.11", "python3.11 "),
+@pytest.mark.parametrize("has, printed", [("python3.14", "python3.14 "), ("python3.11", "python3.11 "),
                                           ("", "apt-get update")])
 def test_gradescopes_setup_takes_a_python_that_will_do(autograder, tmp_path, has, printed):
-    for name in ("python3.13", "python3.12", "python3.11", "python3", "apt-get"):
+    for name in ("python3.14", "python3.13", "python3.12", "python3.11", "python3", "apt-get"):
         fits = f'[ "$1" != -c ] || exit 0; echo "{name} $*"' if name in (has, "apt-get") else "exit 1"
         (tmp_path / name).write_text(f"#!/bin/sh\n{fits}\n")
         (tmp_path / name).chmod(0o755)

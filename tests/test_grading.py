@@ -23,7 +23,7 @@ import pytest
 
 from course_lib import checks, exercise
 from course_lib.checks import honesty
-from course_lib.checks.judge import examine
+from course_lib.checks.judge import Verdict, examine
 from course_lib.checks.observe import encode, observe
 from course_lib.exports import lms
 from course_lib.grading import (
@@ -35,14 +35,15 @@ from course_lib.grading import (
     gradebook,
     merge,
     overview,
+    own,
     pages,
-    pool,
     report,
     submissions,
     wire,
+    workers,
 )
-from course_lib.grading.kernel import Outcome, environment
-from course_lib.grading.sitting import IMPORTS
+from course_lib.grading.kernel import KernelLost, Outcome, environment
+from course_lib.grading.sitting import IMPORTS, Sitting
 from course_lib.grading.traces import leaves_traces
 
 STEM = "01_long_term_dependency"
@@ -354,7 +355,7 @@ def test_a_second_run_grades_nothing_and_changes_nothing(graded, monkeypatch):
     folder = graded[0]
     before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in (folder / "out").rglob("[!.]*")
               if path.is_file()}
-    monkeypatch.setattr(pool, "_in_pool", None)
+    monkeypatch.setattr(workers, "grade_submission", None)
     results, now = classroom.grade_class(folder / "in", folder / "out", timeout=3)
     assert now == 0 and results["seed"] == 5
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in before} == before
@@ -429,9 +430,78 @@ def ends_its_process(submission, settings):
 def test_an_ended_process_costs_only_the_submission_that_ended_it(tmp_path, monkeypatch):
     for student in ("ann", "killer", "zoe"):
         hand_in(tmp_path / "in", student, exercise.derive(SOLUTION))
-    monkeypatch.setattr(pool, "grade_submission", ends_its_process)
+    monkeypatch.setattr(workers, "grade_submission", ends_its_process)
     results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out", workers=2)
-    assert [one["status"] for one in results["submissions"]] == ["graded", "failed", "graded"]
+    lost = results["submissions"].pop(1)
+    assert (lost["status"], lost["score"], lost["max_score"]) == ("graded", 0, FULL)  # exports have it, then
+    assert "grading this notebook ended the process (exit status 1), at two attempts" in lost["message"]
+    assert {(item["status"], item["message"]) for item in lost["items"]} == {("error", lost["message"])}
+    assert [one["items"][0]["message"] for one in results["submissions"]] == ["fine", "fine"]
+    assert classroom.grade_class(tmp_path / "in", tmp_path / "out")[1] == 2  # ann and zoe: not him again
+
+
+def test_a_check_of_ones_own_notebook_is_out_of_harms_way_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(exercise, "ROOT", tmp_path)
+    monkeypatch.setattr(workers, "grade_submission", lambda submission, settings: os._exit(1))
+    monkeypatch.setattr(workers, "prepare", lambda *settings: None)
+    hand_in(tmp_path, "exercises", notebook())
+    hand_in(tmp_path, "solutions", notebook())
+    result = own.check(STEM, 20)
+    assert result["score"] == 0 and "ended the process" in result["items"][0]["message"]
+    row = next(row for row in own.progress(20) if row["exercise"] == STEM)
+    assert row["score"] == 0 and "ended the process" in row["message"]
+
+
+@pytest.mark.parametrize("limit, reason", [("LARGEST", "MB; clear its outputs"),
+                                           ("CODE", "million characters of code")])
+def test_what_is_too_long_to_be_read_is_told_in_a_line(limit, reason, tmp_path, monkeypatch):
+    monkeypatch.setattr(exercise, limit, 2000)
+    with pytest.raises(exercise.NotebookError, match=reason) as caught:
+        merge.merge(hand_in(tmp_path, "ann", notebook()), STEM)
+    assert "\n" not in str(caught.value)
+
+
+class Slow:
+    """A kernel whose cells take 0.1 s; one that holds "hang" takes all its time and is lost."""
+
+    sandbox = "none at all"
+
+    def __init__(self, log):
+        self.log = log
+
+    def run(self, source, timeout):
+        self.log.append(timeout)
+        time.sleep(timeout if "hang" in source else min(0.1, timeout))
+        if "hang" in source or timeout < 0.1:
+            raise KernelLost("timeout", "hangs")
+        return Outcome()
+
+    def observe(self, item, trials, timeout):
+        return None
+
+    def stop(self):
+        pass
+
+
+def test_a_notebook_has_a_budget_of_time_and_keeps_what_it_earned_within(monkeypatch):
+    log, given = [], dict.fromkeys(ITEMS, "hang = 1") | {"rnn_step": "import x"}
+    seat = Sitting(ITEMS, given, {}, 0, lambda: Slow(log), timeout=1, budget=3)
+    monkeypatch.setattr(seat, "_observed", lambda item: Verdict("passed", "right"))
+    begun = time.monotonic()
+    seat.set_up("import torch")
+    for name in ITEMS:
+        seat.answer(name, given[name])
+        seat.examine(name)
+    assert time.monotonic() - begun < 5 and len(log) < 2 * len(ITEMS)
+    told = [verdict.message for verdict in seat.verdicts.values()]
+    assert seat.verdicts["rnn_step"].passed and seat.verdicts["rnn_forward"].message == "hangs"
+    assert told[-1] == ("not finished: the cells of a notebook may take 3 s together, "
+                        "and these have taken them.")
+    assert {verdict.status for verdict in list(seat.verdicts.values())[1:]} == {"timeout"}
+
+
+def test_the_budget_follows_from_the_timeout():
+    assert grade.Settings(1).budget == 160 and grade.Settings(1, timeout=2).budget == 70
 
 
 class Here:
@@ -591,6 +661,21 @@ def test_a_second_notebook_never_takes_the_name_of_somebody_else(tmp_path):
     assert owners == {"ann": ["ann", "ann (3)", "ann (5)"], "Ann (2)": ["Ann (2)"], "ann (4)": ["ann (4)"]}
 
 
+def test_a_folder_that_is_called_like_a_notebook_is_told(tmp_path):
+    (tmp_path / "in" / "ann" / f"{STEM}.ipynb").mkdir(parents=True)
+    (tmp_path / "in" / "bob" / "notes.ipynb" / "more").mkdir(parents=True)
+    hand_in(tmp_path / "in" / "cara.ipynb", "work", exercise.derive(SOLUTION))  # one that holds some is none
+    Path(tmp_path, "in", *("deep.ipynb" for _ in range(200))).mkdir(parents=True)
+    results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out")
+    told = {one["student"]: (one["exercise"], one["status"], one.get("message"))
+            for one in results["submissions"]}
+    reason = "a folder, not a notebook: hand in the file itself"
+    assert told["ann"] == (STEM, "unreadable", reason)
+    assert told["bob"] == (None, "unknown_exercise", reason)
+    assert told["cara.ipynb"] == (STEM, "graded", None)
+    assert (None, "unknown_exercise", reason) in [told[name] for name in told if name.startswith("deep")]
+
+
 def test_links_and_pipes_are_not_followed(tmp_path):
     hand_in(tmp_path, "target", "secret")
     (tmp_path / "in" / "ann").mkdir(parents=True)
@@ -657,6 +742,10 @@ def test_the_wire_takes_what_observe_writes():
     observation(output={"tensor": ["torch.bool", [1], "Ag=="]}), observation(output={"set": [{"list": []}]}),
     observation(output={"dict": [[{"list": []}, 1]]}),
     observation(output={"tensor": ["torch.float32", [1], "A*=="]}),
+    observation(output={"set": list(range(wire.EACH + 1))}),
+    observation(output={"dict": [[n, 1] for n in range(wire.EACH + 1)]}),
+    observation(output={"list": [{"set": list(range(400))}] * 13}),
+    observation(output={"list": [0] * wire.MOST}),
     observation(output=json.loads('{"list": [' * 30 + "1" + "]}" * 30)), observation(error={"type": 1})])
 def test_the_wire_takes_nothing_else(text):
     with pytest.raises(wire.Malformed):

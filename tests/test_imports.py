@@ -7,22 +7,21 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "roadmap", "shapes", "training",
-            "widgets"}
-TOOLS = {"authoring", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed", "lab",
-         "markdown", "saving"}
+TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "shapes", "training", "widgets"}
+TOOLS = {"authoring", "backups", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed",
+         "lab", "markdown", "saving", "terminal", "update"}
 
 # Everything may import runtime and its own part.
 MAY_IMPORT = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "claims": set(),
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
-    "widgets": {"plots"}, "roadmap": {"plots"},
-    "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(),
-    "speed": {"data", "decoding", "models"},
+    "widgets": {"plots"},
+    "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(), "backups": set(),
+    "speed": {"data", "decoding", "models"}, "terminal": set(), "update": {"backups", "exercise"},
     "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
-    "grading": TEACHING | {"checks", "exercise", "markdown"},
-    "authoring": {"checks", "claims", "data", "exercise", "markdown", "plots", "saving"},
-    "exports": {"authoring", "checks", "exercise", "grading"},
+    "grading": TEACHING | {"backups", "checks", "exercise", "markdown"},
+    "authoring": {"backups", "checks", "claims", "data", "exercise", "markdown", "plots", "saving"},
+    "exports": {"authoring", "bootstrap", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "jupyter": set(), "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }

@@ -61,7 +61,7 @@ def started():
     begun = []
 
     def start(without, user, what):
-        tag = f"/course-{os.getpid()}-{len(begun)}-{time.monotonic_ns()}"
+        tag = f"/usr/course-{os.getpid()}-{len(begun)}-{time.monotonic_ns()}"
         variables = {"PYTHONPATH": str(exercise.ROOT), "PATH": f"{tag}:{os.environ['PATH']}"}
         begun.append((subprocess.Popen(
             [sys.executable, "-c", GRADER, json.dumps(without), what], text=True, stdin=subprocess.PIPE,

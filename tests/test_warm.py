@@ -29,6 +29,7 @@ from test_grading import (
     alive,
     earned,
     hand_in,
+    messages,
     notebook,
     wait_for,
 )
@@ -145,6 +146,34 @@ def test_the_process_knows_no_answer_and_no_secret(kernel):
     assert os.environ["SECRET_TOKEN"] == "hush"
     assert run(kernel, "import os\ntold = str(os.environ) + open('/proc/self/environ').read()\n"
                        "assert 'COURSE_STATIC' in told and 'hush' not in told") is None
+
+
+SEARCH = """
+import gc, os, sys
+needle, seen = "".join(("of", "-mine")), [*gc.get_objects(), *map(dict, map(vars, sys.modules.values()))]
+frame = sys._getframe()
+while frame:
+    seen.append(dict(frame.f_locals))
+    frame = frame.f_back
+texts = [part for one in seen for part in gc.get_referents(one) if isinstance(part, (str, bytes))]
+texts += [str(os.environ), *(open(f"/proc/self/{name}").read() for name in ("environ", "cmdline"))]
+found = [text for text in map(str, texts) if needle in text and text != needle]
+assert len(texts) > 1000 and not found, found[:3]
+"""
+
+
+def test_the_process_knows_no_path_of_the_grader(monkeypatch):
+    """Where submissions lie, the grader's PATH and home: not in its objects, frames or environment."""
+    fresh = lanes.Lanes()
+    monkeypatch.setenv("PATH", f"/opt/of-mine/bin{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setenv("HOME", "/home/of-mine")
+    monkeypatch.setattr("course_lib.grading.forked.lanes", fresh)
+    fresh.start(private=["/home/of-mine/submissions"])
+    for _ in range(2 * lanes.LANES):
+        kernel = ForkedKernel()
+        assert run(kernel, SEARCH) is None
+        kernel.stop()
+    fresh.end()
 
 
 # ---------------------------------------------------------------- what costs a submission its kernel
@@ -534,7 +563,7 @@ def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
     done = subprocess.run([sys.executable, "-c", source, path, STEM], capture_output=True, text=True,
                           env={**os.environ, "PYTHONPATH": str(exercise.ROOT)},
                           preexec_fn=ordinary if BY_ROOT else None)
-    assert done.stdout == f"{FULL - 1} {expected()}\n", done.stderr
+    assert done.stdout == f"{FULL - 1} {expected(as_ordinary=True)}\n", done.stderr
 
 
 LOOK_INTO = """import sys
@@ -567,7 +596,7 @@ def test_an_answer_can_not_look_into_the_graders_processes(without):
     """Not even where nothing but limits holds it, and the user is the grader's."""
     done = subprocess.run([sys.executable, "-c", LOOK_INTO, without, LOOK], capture_output=True, text=True,
                           cwd=exercise.ROOT, preexec_fn=ordinary if BY_ROOT else None)
-    assert done.stdout == f"{expected(without.split(','))} []\n", done.stderr
+    assert done.stdout == f"{expected(without.split(','), True)} []\n", done.stderr
 
 
 def test_where_nothing_can_be_forked_jupyter_grades(tmp_path, monkeypatch):
@@ -650,6 +679,35 @@ def test_the_grader_does_not_grow(tmp_path):
     for _ in range(25):
         assert grade.grade_notebook(path, STEM, grade.Settings(1))["score"] == FULL - 1
     assert memory() < before + 8e6 and psutil.Process().num_fds() <= descriptors + 2
+
+
+CROWD = """
+import os, time
+for _ in range(50):
+    if not os.fork():
+        os.setsid()
+        end = time.time() + 30
+        while time.time() < end: pass
+        os._exit(0)
+def rnn_step(*given):
+    time.sleep(60)
+"""
+HARD_WORK = """
+import time
+end = time.process_time() + 0.5
+while time.process_time() < end: pass
+"""
+
+
+def test_a_busy_neighbour_costs_nobody_the_time_that_an_answer_has(tmp_path):
+    """Fifty busy processes of one answer leave a neighbour too little of the processor; alone it passes."""
+    hand_in(tmp_path / "in", "crowd", notebook({"rnn_step": CROWD}))
+    hand_in(tmp_path / "in", "honest", notebook({"rnn_step": HARD_WORK + exercise_source("rnn_step")}))
+    for now in (2, 0):
+        results, graded = classroom.grade_class(tmp_path / "in", tmp_path / "out", timeout=5, workers=2)
+        crowd, honest = results["submissions"]
+        assert graded == now and honest["score"] == FULL, messages(honest)
+        assert crowd["items"][0]["status"] == "timeout" and crowd["score"] == FULL - POINTS["rnn_step"]
 
 
 def test_workers_share_the_warm_process(tmp_path):

@@ -82,7 +82,7 @@ def gather(folder="."):
 def _read(path, names):
     """({name: source}, the notebook's import lines, why there is nothing)"""
     try:
-        notebook = exercise.read(path)
+        notebook = exercise.read(path, whole=False)
     except exercise.NotebookError as problem:
         return {}, "", str(problem) if path.exists() else f"there is no {path.name} beside this notebook"
     sources, _ = exercise.answers(notebook, names)

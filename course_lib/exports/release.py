@@ -1,21 +1,26 @@
-"""`course release DIR`: what students get, the course without its solutions.
+"""`course release DIR`: what students get, the course without its solutions, with a README of its own.
 
-Everything else works there: the lessons, the exercises, `course status, check, hint, reset`, and
+Everything else works there: the lessons, the exercises, `course status, check, hint, reset, update`, and
 grading too.  The checks hold the right answers by design, and course_lib is in the release.
 """
 
+import re
 import shutil
 
 from .. import exercise
+from ..bootstrap import PYTHONS
 from . import TEMPLATES, ExportError, new_folder, stems
 
-FILES = ("README.md", "CONTRIBUTING.md", "LICENSE", "LICENSE-CONTENT", "Makefile", "conftest.py",
-         "constraints.txt", "environment.yml", "pyproject.toml", ".gitattributes", ".gitignore")
+FILES = ("LICENSE", "LICENSE-CONTENT", "Makefile", "conftest.py", "constraints.txt", "environment.yml",
+         "pyproject.toml", ".gitattributes", ".gitignore")
 FOLDERS = ("course_lib", "docs")
 TESTS = {"release_conftest.py": "conftest.py", "release_tests.py": "test_release.py"}
-TRACES = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~")
+TRACES = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md")
+AUTHORING = re.compile(r"^(notebooks|diagrams|exercises|grade|bench|site|claims):.*\n(\t.*\n)*\n?",
+                       re.MULTILINE)  # verbs of the Makefile
+LESSONS = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)  # the table in README.md
 LENGTH = "line-length = 110\n"  # of ruff; what a student writes there is nobody's to lint
-UNLINTED = 'extend-exclude = ["exercises", "notebooks", ".pristine", ".course"]\n'
+UNLINTED = 'extend-exclude = ["exercises", "notebooks", ".pristine", ".course", "backups"]\n'
 
 
 def release(target):
@@ -29,7 +34,8 @@ def release(target):
 def fill(folder):
     """Write a release into an empty folder.  Raises ExportError if this is no whole copy of the course."""
     home = exercise.ROOT
-    lost = [name for name in (*FILES, *FOLDERS, "notebooks") if name[0] != "." and not (home / name).exists()]
+    needed = ("README.md", *FILES, *FOLDERS, "notebooks")
+    lost = [name for name in needed if name[0] != "." and not (home / name).exists()]
     if lost:
         raise ExportError(f"{home}: no whole copy of the course, it lacks {', '.join(lost)}")
     for name in FILES:
@@ -37,14 +43,28 @@ def fill(folder):
             shutil.copy(home / name, folder / name)
     for name in FOLDERS:
         shutil.copytree(home / name, folder / name, ignore=TRACES)
+    _readme(home, folder)
     _lessons(home, folder)
     _exercises(folder)
     _tests(folder)
 
 
+def _readme(home, folder):
+    """A student's README, with README.md's table of the lessons; a Makefile without the authors' verbs."""
+    lessons = next(table for table in LESSONS.findall((home / "README.md").read_text(encoding="utf-8"))
+                   if "notebooks/" in table)
+    page = (TEMPLATES / "release_README.md").read_text(encoding="utf-8")
+    page = page.replace("@LESSONS@", lessons.strip()).replace("@PYTHONS@", PYTHONS)
+    (folder / "README.md").write_text(page, encoding="utf-8", newline="\n")
+    verbs = AUTHORING.sub("", (home / "Makefile").read_text(encoding="utf-8"))
+    (folder / "Makefile").write_text(verbs, encoding="utf-8", newline="\n")
+
+
 def _lessons(home, folder):
     """The lessons as they are stored: the working copy of whoever releases may hold other files."""
     (folder / "notebooks").mkdir()
+    if (home / "notebooks" / "images").exists():
+        shutil.copytree(home / "notebooks" / "images", folder / "notebooks" / "images", ignore=TRACES)
     for path in sorted((home / "notebooks").glob("[0-9][0-9]_*.ipynb")):
         shutil.copy(path, folder / "notebooks")
 

@@ -8,7 +8,8 @@ question     what is the same for everybody  gradebook   the folder of results
 report       CSV, JSON, JUnit and the pages  pages       feedback, and the teacher's index
 words        what it says beyond the checks  overview    the class on one page
 evidence     what a page shows of a wrong answer
-pool         several at a time               cluster     on many machines
+workers      reading and grading, bounded    pool, limits: the processes for it, and what these may use
+cluster      on many machines
 traces       what a cell may leave behind    bench, rivals: how fast it is
 
 Where the system is Linux, kernels are forked from a process that has imported torch once:

@@ -5,11 +5,10 @@ import sys
 
 from tqdm import tqdm
 
-from .. import exercise
-from . import cluster, pool, report, submissions
-from .grade import TIMEOUT, Settings, fresh_seed, unreadable
+from . import cluster, report, submissions
+from .grade import TIMEOUT, Settings, fresh_seed
 from .gradebook import Gradebook
-from .merge import merge
+from .workers import grade_all, out_of_time, read_all
 
 
 def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1, dask=None):
@@ -23,13 +22,12 @@ def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1, dask=None):
     """
     found = submissions.find(source)
     book = Gradebook(out)
-    results = {one: known(book, one, seed, timeout) for one in found}
-    todo = [one for one in found if results[one] is None]
+    results, todo = known(book, found, seed, timeout, workers)
     if seed is None:
         seed = fresh_seed() if book.seed is None or todo and book.complete else book.seed
     book.begin(seed)
     settings = Settings(seed, timeout, private=(source, out))
-    each = cluster.each(todo, settings, dask) if dask is not None else pool.each(todo, settings, workers)
+    each = cluster.each(todo, settings, dask) if dask is not None else grade_all(todo, settings, workers)
     with tqdm(total=len(found), initial=len(found) - len(todo), desc="grading", unit="notebook",
               disable=None, file=sys.stderr) as bar, contextlib.closing(each) as graded:
         for one, result in graded:
@@ -42,17 +40,22 @@ def grade_class(source, out, seed=None, timeout=TIMEOUT, workers=1, dask=None):
     return summary, len(todo)
 
 
-def known(book, submission, seed, timeout):
-    """The result if it can be told without running anything: the submission can't be read, or the result
-    of an earlier run still holds.  Else None."""
-    try:
-        if submission.problem:
-            raise exercise.NotebookError(submission.problem)
-        digest = merge(submission.path, submission.exercise).digest()
-    except exercise.NotebookError as problem:
-        return unreadable(submission, problem)
-    piece = book.piece(submission)
+def known(book, found, seed, timeout, workers=1):
+    """({submission: its result, or None}, {submission: its Reading} of those that have to be graded).
+
+    A result is known without running anything where the notebook can't be read, and where the result of an
+    earlier run still holds.
+    """
+    results, todo = dict.fromkeys(found), {}
+    for one, read in read_all(found, workers):
+        results[one] = read.result or book and kept(book.piece(one), read.digest, seed, timeout)
+        if results[one] is None:
+            todo[one] = read
+    return results, {one: todo[one] for one in found if one in todo}
+
+
+def kept(piece, digest, seed, timeout):
+    """An earlier result if it still holds for a submission of that digest, else None."""
     if piece is None or piece["digest"] != digest or seed not in (None, piece["seed"]):
         return None
-    stopped = any(item["status"] == "timeout" for item in piece["items"])
-    return None if stopped and piece["timeout"] != timeout else piece
+    return None if out_of_time(piece) and piece["timeout"] != timeout else piece

@@ -1,51 +1,88 @@
 """Grade on a Dask cluster: the notebooks go to its workers, the results come back (course-lib[cluster]).
 
-Dask gives what a worker had to another one when it is lost.  A worker grades one notebook at a time,
-in kernels forked from a warm process of its own; give each one thread.
+Dask gives what a worker had to another one when it is lost.  A Dask worker grades one notebook at a time, in
+a worker process of its own (pool.py) that notebooks can't wear out; give each one thread.
 """
 
+import concurrent.futures
 import contextlib
 import dataclasses
+import functools
+import itertools
 import logging
+import multiprocessing
 import tempfile
 import threading
 from pathlib import Path
 
-from . import GradingError, submissions
+from . import GradingError, pool, submissions, workers
 from .grade import grade_submission, ungraded
 from .merge import code_digest
-from .pool import AHEAD, in_turn
 
 EXTRA = "--dask needs Dask: pip install -c constraints.txt -e .[cluster]"
 ANSWER = 10  # seconds at most for the scheduler to answer
-_alone = threading.Lock()  # a session of pytest serves one at a time
+AHEAD = 4  # submissions handed out for each worker: it need not wait, and memory does not grow with the class
+_alone = threading.Lock()  # a pool serves one at a time
 
 
 def each(todo, settings, address):
-    """(submission, result) of each, as they are ready.  Raises GradingError."""
+    """`workers.grade_all` on a Dask cluster.  Raises GradingError."""
     if not todo:
         return
     with _client(address) as client:
-        executor = client.get_executor(pure=False)
-        most = AHEAD * _threads(client, address)
-        for one, future in in_turn(todo, lambda one: _submit(executor, one, settings), most):
+        executor, threads, later = client.get_executor(pure=False), _threads(client, address), []
+        submit = lambda one: _submit(executor, one, settings, todo[one].digest)
+        for one, future in _in_turn(todo, submit, AHEAD * threads):
+            result = _result(one, future, address)
+            if threads > 1 and workers.out_of_time(result):  # others were graded beside it, perhaps there
+                later.append(one)
+            else:
+                yield one, result
+        for one, future in _in_turn(later, submit, 1):
             yield one, _result(one, future, address)
 
 
-def remote(submission, content, settings, digest):
-    """What a worker does: `grade_submission` of a notebook that is sent along."""
+def _in_turn(todo, submit, most):
+    """(submission, its future) of each, as they are done; at most so many are under way."""
+    left, waiting = iter(todo), {}
+    while True:
+        for one in itertools.islice(left, most - len(waiting)):
+            waiting[submit(one)] = one
+        if not waiting:
+            return
+        done = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED).done
+        for future in done:
+            yield waiting.pop(future), future
+
+
+def remote(submission, content, settings, digest, mine):
+    """What a Dask worker does: grades a notebook that is sent along.  mine: the notebook's own digest."""
     if digest != code_digest():
         raise GradingError("a Dask worker runs another version of the course; start all with the same")
     with _alone, tempfile.TemporaryDirectory(prefix="course-cluster-") as folder:
         path = Path(folder, f"{submission.exercise}.ipynb")
         path.write_bytes(content)
-        result = grade_submission(dataclasses.replace(submission, path=path), settings)
+        job = dataclasses.replace(submission, path=path), settings
+        (_, result), = _pool().each([job], settings.budget + workers.JUDGING)
+        result = workers.finished(submission, result, settings, mine)
     return {**result, "path": submissions.printable(submission.path)}
 
 
-def _submit(executor, one, settings):
+@functools.cache
+def _pool():
+    """The worker process of this Dask worker, for all that it grades."""
+    from . import kernel, plugin, sitting  # noqa: F401  (its limit on memory counts from here)
+    multiprocessing.current_process().daemon = False  # it is one under a nanny, and could start no process
+    return pool.Pool(_grade)
+
+
+def _grade(job):
+    return grade_submission(*job)
+
+
+def _submit(executor, one, settings, digest):
     settings = dataclasses.replace(settings, private=tuple(map(str, settings.private)))
-    return executor.submit(remote, one, one.path.read_bytes(), settings, code_digest())
+    return executor.submit(remote, one, one.path.read_bytes(), settings, code_digest(), digest)
 
 
 def _result(one, future, address):

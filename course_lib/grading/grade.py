@@ -10,6 +10,7 @@ from .merge import merge, points
 
 LONGEST = 20_000  # characters of an answer that feedback shows
 TIMEOUT = 20.0  # seconds for one cell, and for all calls of one answer
+SET_UP, CELLS = 60.0, 5  # what all cells of a notebook may take: these seconds, and so many times the timeout
 
 
 @dataclass(frozen=True)
@@ -21,6 +22,11 @@ class Settings:
     timeout: float = TIMEOUT
     kernel: str = "course_lib.grading.lanes:kernel"
     private: tuple = ()
+
+    @property
+    def budget(self):
+        """Seconds for all cells of a notebook together."""
+        return SET_UP + CELLS * self.timeout
 
     def make_kernel(self):
         """The function or class that `kernel` names, with all under way that it needs."""
@@ -50,9 +56,13 @@ def grade_notebook(path, stem, settings):
                  for name, points in merged.points.items()]
         return _totals({**result, "items": items})
     kernel = settings.make_kernel()
+    import torch
+
     from . import plugin, sitting  # torch, pytest and nbval: not needed to see that nothing was begun
+    torch.set_num_threads(1)  # the references: other notebooks may be graded beside this one
     items = checks.items(stem)
-    seat = sitting.Sitting(items, merged.given, merged.notes, settings.seed, kernel, settings.timeout)
+    seat = sitting.Sitting(items, merged.given, merged.notes, settings.seed, kernel, settings.timeout,
+                           settings.budget)
     plugin.run(merged.notebook, seat)
     unreached = items.keys() - seat.verdicts.keys()
     if unreached:
@@ -80,16 +90,44 @@ def _totals(result):
             "max_score": sum(item["max_points"] for item in result["items"])}
 
 
+@dataclass(frozen=True)
+class Reading:
+    """What reading a submission tells.  digest: None if it is not known.  begun: whether there is anything to
+    run.  result: where it can't be read."""
+
+    digest: str | None = None
+    begun: bool = True
+    result: dict | None = None
+
+
+def read_submission(submission):
+    """The Reading of a submission."""
+    try:
+        if submission.problem:
+            raise exercise.NotebookError(submission.problem)
+        merged = merge(submission.path, submission.exercise)
+        return Reading(merged.digest(), not merged.untouched)
+    except Exception as problem:
+        return Reading(result=not_graded(submission, problem))
+
+
 def grade_submission(submission, settings):
     """`grade_notebook` for one of many, with "student" and "path": what goes wrong becomes a "status"
     ("unknown_exercise", "unreadable", "failed") and a "message", and costs no other submission."""
     try:
         return {**_whose(submission), **grade_notebook(submission.path, submission.exercise, settings)}
-    except exercise.NotebookError as problem:
-        return unreadable(submission, problem)
     except Exception as problem:
-        text = str(problem) if isinstance(problem, GradingError) else f"{type(problem).__name__}: {problem}"
-        return ungraded(submission, "failed", f"not graded, for the grader failed: {text}")
+        return not_graded(submission, problem)
+
+
+def not_graded(submission, problem):
+    """The result of a submission that met with this error.  Out of memory, that is the whole process's."""
+    if isinstance(problem, MemoryError):
+        raise problem
+    if isinstance(problem, exercise.NotebookError):
+        return unreadable(submission, problem)
+    text = str(problem) if isinstance(problem, GradingError) else f"{type(problem).__name__}: {problem}"
+    return ungraded(submission, "failed", f"not graded, for the grader failed: {text}")
 
 
 def unreadable(submission, problem):

@@ -17,7 +17,7 @@ from queue import Empty
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel, start_new_kernel
 
 from ..checks.honesty import LIBRARIES
-from . import GradingError, tidy, wire
+from . import GradingError, limits, tidy, wire
 from .reach import environment
 
 LOOK = 0.2  # seconds between two looks at whether the kernel still lives
@@ -37,6 +37,29 @@ class Interrupted(GradingError):
     status = "interrupted"
 
 
+class Budget:
+    """The seconds that all cells of a notebook may take together."""
+
+    def __init__(self, seconds):
+        self.seconds, self.end = seconds, time.monotonic() + seconds
+
+    def share(self, timeout):
+        """How many of `timeout` seconds are left for the next cell.  Raises KernelLost if none are."""
+        left = self.end - time.monotonic()
+        if left <= 0:
+            raise KernelLost("timeout", f"not finished: the cells of a notebook may take {self.seconds:g} s "
+                                        "together, and these have taken them.")
+        return min(timeout, left)
+
+    def explain(self, lost):
+        """The error to raise for a cell that was lost: if no time is left at all, that is the reason."""
+        try:
+            self.share(0)
+        except KernelLost as over:
+            return over if lost.status == "timeout" else lost
+        return lost
+
+
 @dataclass
 class Outcome:
     """What a cell did.  error: None or (type, message).  displays: the data of each display, by MIME type."""
@@ -53,10 +76,11 @@ class Kernel(RunningKernel):
     def __init__(self, startup_timeout=60):
         self.scratch = tempfile.mkdtemp(prefix="course-grading-")
         try:
-            self.km, self.kc = start_new_kernel(
-                startup_timeout, CURRENT_ENV_KERNEL_NAME, cwd=self.scratch, env=environment(self.scratch),
-                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                extra_arguments=["--HistoryManager.enabled=False"])
+            with limits.memory_not_inherited():
+                self.km, self.kc = start_new_kernel(
+                    startup_timeout, CURRENT_ENV_KERNEL_NAME, cwd=self.scratch,
+                    env=environment(self.scratch), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                    extra_arguments=["--HistoryManager.enabled=False"])
             self._ensure_iopub_up()
             self.run(f"__import__('sys').modules.update(dict.fromkeys({LIBRARIES!r}))", startup_timeout)
         except BaseException as problem:

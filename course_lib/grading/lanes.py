@@ -13,8 +13,8 @@ import subprocess
 import sys
 import tempfile
 
-from . import GradingError, frames, linux
-from .reach import environment
+from . import GradingError, frames, limits, linux
+from .reach import environment, without_its_user
 
 FORKS = sys.platform == "linux" and hasattr(os, "pidfd_open")
 LANES = 2  # while one grades, another makes the next submission's process ready
@@ -33,12 +33,13 @@ class Warm:
     def __init__(self, private, without):
         self.owner = os.getpid()
         linux.hide_memory()  # it holds the right answers
-        settings = {"private": [os.path.abspath(path) for path in private], "without": list(without)}
+        settings = {"private": [os.path.abspath(path) for path in private], "without": list(without),
+                    "home": os.path.expanduser("~")}  # it can forget these, but never its environment
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+        with theirs, limits.memory_not_inherited():
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "course_lib.grading.warm", str(theirs.fileno())], cwd="/",
-                env=environment(tempfile.gettempdir()) | {"HOME": os.path.expanduser("~")},
+                env=environment(tempfile.gettempdir()) | without_its_user(),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 pass_fds=[theirs.fileno()], start_new_session=True)
         self.control.send(json.dumps(settings).encode())

@@ -39,7 +39,7 @@ class Merged:
 
 def merge(path, stem):
     """The Merged notebook of the submission at `path`.  Raises NotebookError if either can't be read."""
-    submission, pristine = exercise.read(path), _handed_out(stem)
+    submission, pristine = exercise.read(path, whole=False), _handed_out(stem)
     stubs = {exercise.grade_id(cell): cell.source for cell in pristine.cells if exercise.grade_id(cell)}
     answers, notes = exercise.answers(submission, stubs)
     given = {name: source for name, source in answers.items()

@@ -11,10 +11,11 @@ from .. import checks, exercise
 from ..backups import keep
 from . import GradingError
 from .classroom import known
-from .grade import Settings, fresh_seed, grade_submission
+from .grade import Reading, Settings, fresh_seed
 from .gradebook import Gradebook, write
 from .merge import points
 from .submissions import Submission
+from .workers import grade_all
 
 ME = "me"  # the student in one's own results
 
@@ -30,7 +31,7 @@ def check(stem, timeout):
     Raises NotebookError or GradingError if it can't be graded.
     """
     submission = Submission(ME, stem, path_of(stem))
-    result = _grade(submission, timeout)
+    (_, result), = _grade({submission: Reading()}, timeout, _results())
     if result["status"] == "unreadable":
         raise exercise.NotebookError(f"{result['message']} (course reset {submission.key} brings a new one)")
     if result["status"] != "graded":
@@ -38,13 +39,13 @@ def check(stem, timeout):
     return result
 
 
-def _grade(submission, timeout):
-    """Grade, and keep the result for the next `progress`."""
-    result = grade_submission(submission, Settings(fresh_seed(), timeout))
-    with _results() as book:
-        if book:
-            book.save(submission, result)
-    return result
+def _grade(todo, timeout, book):
+    """(submission, result) of each, kept in `book` for the next `progress` where that can be."""
+    for submission, result in grade_all(todo, Settings(fresh_seed(), timeout)):
+        with contextlib.suppress(GradingError):
+            if book:
+                book.save(submission, result)
+        yield submission, result
 
 
 def progress(timeout):
@@ -52,16 +53,11 @@ def progress(timeout):
 
     Grades only what has changed since the last look.  next: the first item that does not pass, or None.
     """
-    rows = []
-    for stem in checks.stems():
-        submission = Submission(ME, stem, path_of(stem))
-        result = None
-        if submission.path.exists():
-            with _results() as book:
-                result = known(book, submission, None, timeout) if book else None
-            result = result or _grade(submission, timeout)
-        rows.append(_row(stem, result))
-    return rows
+    mine = [Submission(ME, stem, path_of(stem)) for stem in checks.stems()]
+    book = _results()
+    results, todo = known(book, [one for one in mine if one.path.exists()], None, timeout)
+    results.update(_grade(todo, timeout, book))
+    return [_row(one.exercise, results.get(one)) for one in mine]
 
 
 def _row(stem, result):
@@ -114,12 +110,7 @@ def reset(stem):
     return backup
 
 
-@contextlib.contextmanager
 def _results():
     """The learner's results as a Gradebook; None where they can't be kept, which costs only time."""
-    try:
-        book = Gradebook(exercise.ROOT / ".course" / "results")
-    except GradingError:
-        book = None
     with contextlib.suppress(GradingError):
-        yield book
+        return Gradebook(exercise.ROOT / ".course" / "results")

@@ -1,109 +1,171 @@
-"""Grade several submissions at a time: each in a process beside this one, all with one warm process."""
+"""Work that a submission could wear out, in worker processes: each job has limits and a deadline.
 
-import concurrent.futures
+The grader itself never parses a notebook and never judges what an answer gave.  It hands each job to a
+worker and takes a finished result back.  A worker does one job after the other; it is forked from the
+grader, so whatever the grader has imported is there at once (where nothing can be forked it is spawned).
+A worker that ends, or is not done in time, is replaced.  Its job is tried once more when all others are
+done, alone; if that fails as well, its result is `Lost`, and no other job notices.
+
+`concurrent.futures` gives neither: a worker that ends takes every job of its pool with it, and a job has no
+deadline.  All workers are started by the thread that waits for them, so no lock is copied while it is held.
+"""
+
+import collections
 import contextlib
-import itertools
 import multiprocessing
 import os
 import signal
 import sys
 import threading
 import time
-from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from multiprocessing import connection
 
-from .. import checks
-from .grade import grade_submission, ungraded
-from .merge import code_digest
+from . import limits
 
-AHEAD = 4  # submissions handed out for each worker: it need not wait, and memory does not grow with the class
-
-
-def in_turn(todo, submit, most):
-    """(submission, its future) of each, as they are done; at most so many are under way."""
-    left, waiting = iter(todo), {}
-    while True:
-        for one in itertools.islice(left, most - len(waiting)):
-            waiting[submit(one)] = one
-        if not waiting:
-            return
-        done = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED).done
-        for future in done:
-            yield waiting.pop(future), future
+CONTEXT = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+PARTING = 3.0  # seconds for a worker to end its kernel before it is killed
 
 
-def each(todo, settings, workers):
-    """(submission, result) of each, as they are ready.
+@dataclass(frozen=True)
+class Lost:
+    """The result of a job that could not be done, twice.  reason: "took more than 20 s" and the like."""
 
-    Every one is graded in a process beside this one.  If such a process is ended from outside, those
-    that were not ready are tried again alone; only the one that it happens to again is left ungraded.
-    """
-    if not todo:
-        return
-    left = list(todo)
-    try:
-        for one, result in _in_pool(todo, settings, workers):
-            left.remove(one)
-            yield one, result
-    except BrokenProcessPool:
-        for one in left:
-            try:
-                yield next(_in_pool([one], settings, 1))
-            except BrokenProcessPool:
-                yield one, ungraded(one, "failed", "not graded: it ended the process that graded it")
+    reason: str
 
 
-def _in_pool(todo, settings, workers):
-    _warm(todo, settings)
-    before = multiprocessing.active_children()
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    pool = concurrent.futures.ProcessPoolExecutor(max(1, min(workers, len(todo))), context, _in_worker,
-                                                  (os.getpid(),))
-    try:
-        for one, future in in_turn(todo, lambda one: pool.submit(_work, one, settings), AHEAD * workers):
-            yield one, future.result()
-    except BaseException:  # Ctrl-C above all: don't wait for what is being graded
-        for process in set(multiprocessing.active_children()) - set(before):
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
+class Pool:
+    """Up to `workers` processes that do work(job); all end with the `with` statement."""
+
+    def __init__(self, work, workers=1):
+        self.work, self.workers = work, workers
+        self.idle, self.busy = [], []
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *problem):
+        end_all(self.idle + self.busy)
+        self.idle, self.busy = [], []
+
+    def each(self, jobs, seconds, again=lambda result: False):
+        """(job, result) of each job, as they are ready.
+
+        seconds: the deadline of each job.  again(result): whether a job that others ran beside is to be done
+        again when it has the machine to itself; only what comes out then is its result.
+        """
+        later = []
+        for job, result in self._once(jobs, seconds, self.workers):
+            if isinstance(result, Lost) or self.workers > 1 and again(result):
+                later.append(job)
+            else:
+                yield job, result
+        yield from self._once(later, seconds, 1)
+
+    def _once(self, jobs, seconds, workers):
+        waiting, done = collections.deque(jobs), collections.deque()
+        while waiting or self.busy or done:
+            while waiting and len(self.busy) < workers:
+                worker = self.idle.pop() if self.idle else Worker(self.work)
+                self.busy.append(worker)
+                worker.begin(waiting.popleft(), seconds)
+            if done:
+                yield done.popleft()
+            else:
+                done.extend(self._finished(seconds))
+
+    def _finished(self, seconds):
+        """Wait for the next workers to be done, or too late: (job, result) of each."""
+        left = min(worker.end for worker in self.busy) - time.monotonic()
+        ready = connection.wait([worker.pipe for worker in self.busy], max(0.0, left))
+        for worker in [one for one in self.busy if one.pipe in ready or one.end <= time.monotonic()]:
+            result = worker.result() if worker.pipe in ready else Lost(f"took more than {seconds:g} s")
+            self.busy.remove(worker)
+            if isinstance(result, Lost):
+                end_all([worker])
+            else:
+                self.idle.append(worker)
+            yield worker.job, result
 
 
-def _warm(todo, settings):
-    """Import once, before the processes are forked, what each of them needs."""
-    settings.make_kernel()
-    from . import kernel, plugin, sitting  # noqa: F401
-    code_digest()  # of the code as it is now
-    for stem in {one.exercise for one in todo} - {None}:
-        with contextlib.suppress(ImportError):
-            checks.items(stem)
+def each(work, jobs, seconds, workers=1, again=lambda result: False):
+    """`Pool.each` with a pool of its own, of no more workers than jobs."""
+    if jobs:
+        with Pool(work, max(1, min(workers, len(jobs)))) as pool:
+            yield from pool.each(jobs, seconds, again)
 
 
-def _work(submission, settings):
-    """`grade_submission`; when the process is terminated it ends its kernel first."""
-    def stop(*_):
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise KeyboardInterrupt
-    signal.signal(signal.SIGTERM, stop)
-    try:
+class Worker:
+    """A process that does one job after the other.  job: the last one.  end: when it has to be done."""
+
+    def __init__(self, work):
+        self.pipe, theirs = CONTEXT.Pipe()
+        self.job, self.end = None, None
+        with theirs:
+            self.process = CONTEXT.Process(target=_serve, args=(work, theirs, os.getpid()), daemon=True)
+            self.process.start()
+
+    def begin(self, job, seconds):
+        self.job, self.end = job, time.monotonic() + seconds
+        with contextlib.suppress(OSError):  # it was ended from outside, which `result` tells
+            self.pipe.send(job)
+
+    def result(self):
+        """The result of its job when the pipe is ready; Lost if the worker has ended."""
         try:
-            return grade_submission(submission, settings)
-        finally:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    except KeyboardInterrupt:
-        os._exit(1)  # back in the pool it could wait for ever
+            return self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join(PARTING)
+            return Lost(limits.told(self.process.exitcode or 0))
 
 
-def _in_worker(parent):
-    """One thread for the references; Ctrl-C is the grader's to handle; and no life after the grader's."""
-    import torch
-    torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def end_all(workers):
+    """End these workers: each ends its kernel first, if it still can."""
+    for worker in workers:
+        worker.process.terminate()
+    end = time.monotonic() + PARTING
+    for worker in workers:
+        worker.process.join(max(0.0, end - time.monotonic()))
+        worker.process.kill()
+        worker.process.join()
+        worker.pipe.close()
 
-    def watch():  # the process of a pool would wait for ever
-        while os.getppid() == parent:
-            time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(10)
+
+# ---------------------------------------------------------------- in the worker
+
+def _serve(work, pipe, parent):
+    """Do jobs until the grader ends this process, or is gone itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
+    signal.signal(signal.SIGTERM, _stop)
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    limits.limit_memory()
+    try:
+        while True:
+            job = pipe.recv()
+            with limits.processor_limited():
+                result = _done(work, job)
+            pipe.send(result)
+    except (KeyboardInterrupt, EOFError, OSError):
         os._exit(1)
-    threading.Thread(target=watch, daemon=True).start()
+
+
+def _done(work, job):
+    try:
+        return work(job)
+    except MemoryError:
+        return Lost(f"needed more than {limits.MEMORY / 1e9:.1f} GB of memory")
+    except Exception as problem:
+        return Lost(f"raised {type(problem).__name__}: {str(problem)[:200]}")
+
+
+def _stop(*_):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _end_with(parent):
+    while os.getppid() == parent:
+        time.sleep(1)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10)
+    os._exit(1)

@@ -2,12 +2,13 @@
 
 import contextlib
 import inspect
+import math
 
 from ..checks import honesty, tried_with
 from ..checks.judge import Verdict, judge
 from . import GradingError, tidy, wire
 from .evidence import evidence
-from .kernel import Interrupted, KernelLost
+from .kernel import Budget, Interrupted, KernelLost
 from .question import question
 from .traces import leaves_traces
 from .words import HELPERS, UNANSWERED, raised
@@ -23,14 +24,14 @@ class Sitting:
 
     given: {name: source} of the answers that were handed in.  notes: {name: text} for the feedback.
     kernel: makes a kernel; a lost one (hung, ended) is made anew and brought to where it was.
-    timeout: seconds for one cell, and for all calls of one answer.
+    timeout: seconds for one cell, and for all calls of one answer.  budget: seconds for all of that together.
     verdicts: {name: Verdict}, filled by `examine`.  details: {name: the evidence for it}.
     sandbox: what held the kernel, in words.
     """
 
-    def __init__(self, items, given, notes, seed, kernel, timeout):
+    def __init__(self, items, given, notes, seed, kernel, timeout, budget=math.inf):
         self.items, self.given, self.notes, self.seed = items, given, notes, seed
-        self.make_kernel, self.timeout = kernel, timeout
+        self.make_kernel, self.timeout, self.budget = kernel, timeout, Budget(budget)
         self.kernel, self.sandbox, self.begun = None, None, False
         self.ran, self.broken, self.lent = {}, {}, []  # ran: {source: seconds}, in order
         self.verdicts, self.details = {}, {}
@@ -82,6 +83,7 @@ class Sitting:
         self.close()
         alone = Sitting(self.items, {item.name: self.given[item.name]}, {}, self.seed, self.make_kernel,
                         self.timeout)
+        alone.budget, alone.begun = self.budget, True
         try:
             for source in self.set_ups:
                 alone.set_up(source)
@@ -125,7 +127,8 @@ class Sitting:
         """The verdict on what the answer does, or None if there is none of that name."""
         asked = question(item, self.seed)
         try:
-            seen = self._with_kernel(lambda kernel: kernel.observe(item, asked.trials, self.timeout))
+            seen = self._with_kernel(self.timeout, lambda kernel, seconds: kernel.observe(
+                item, asked.trials, seconds))
         except KernelLost as lost:
             if lost.status == "error":
                 self._give_up(item)
@@ -161,12 +164,13 @@ class Sitting:
 
     def _run(self, source, timeout):
         """The Outcome of a cell, which is run again whenever a kernel is made anew.  Raises KernelLost."""
-        outcome = self._with_kernel(lambda kernel: kernel.run(source, timeout))
+        outcome = self._with_kernel(timeout, lambda kernel, seconds: kernel.run(source, seconds))
         self.ran[source] = timeout
         return outcome
 
-    def _with_kernel(self, work):
-        """work(kernel), on a new kernel in which all has run again if the last one was lost.
+    def _with_kernel(self, timeout, work):
+        """work(kernel, seconds), on a new kernel in which all has run again if the last one was lost; the
+        seconds are what the budget has left of `timeout`.  Raises KernelLost.
 
         If the kernel ends it is tried once more: an earlier cell may have ended it (a late thread, quit()).
         Ended from outside, a few times more: whatever ended this one may have ended the next, too.
@@ -178,18 +182,19 @@ class Sitting:
                     self.kernel = self.make_kernel()
                     self._catch_up()
                 self.sandbox = self.kernel.sandbox
-                return work(self.kernel)
+                return work(self.kernel, self.budget.share(timeout))
             except (KernelLost, Interrupted) as lost:
                 self.close()
                 if lost.status == "timeout" or not left[type(lost)]:
-                    raise
+                    raise self.budget.explain(lost) from None
                 left[type(lost)] -= 1
 
     def _catch_up(self):
         """Run all cells again in a new kernel; one that can't is left out from then on."""
         for source, timeout in list(self.ran.items()):
+            seconds = self.budget.share(timeout)
             try:
-                self.kernel.run(source, timeout)
+                self.kernel.run(source, seconds)
             except KernelLost:
                 del self.ran[source]
                 self.close()

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .. import checks, exercise
-from . import GradingError
+from . import GradingError, pool
 from .merge import points
+
+DEEPEST = 30  # folders in folders
+TO_READ = 20.0  # seconds for a worker to read a notebook
 
 
 @dataclass(frozen=True)
@@ -35,10 +38,11 @@ def find(source):
     source = Path(source)
     if not source.exists():
         raise GradingError(f"{printable(source)}: there is no such file or folder")
-    if source.is_dir():
-        found = [_submission(path, source) for path in _notebooks(source)]
-    else:
-        found = [_submission(source, source.parent)]
+    paths, folder = (list(_notebooks(source)), source) if source.is_dir() else ([source], source.parent)
+    unnamed = [path for path in paths if path.is_file() and not path.is_symlink() and not _named(path)]
+    renamed = {path: stem for path, stem in pool.each(_by_content, unnamed, TO_READ)
+               if not isinstance(stem, pool.Lost)}
+    found = [_submission(path, folder, _named(path) or renamed.get(path)) for path in paths]
     if not found:
         raise GradingError(f"{printable(source)}: no notebook in it; "
                            "expected FOLDER/STUDENT/01_name.ipynb, or notebooks")
@@ -53,23 +57,41 @@ def printable(name):
 
 
 def _notebooks(folder):
+    """The notebooks beneath a folder, and the folders that are called like one and hold none."""
+    for place, inner, files in _walk(folder):
+        empty = [name for name in filter(_is_notebook, inner)
+                 if not any(_is_notebook(other) for *_, there in _walk(Path(place, name)) for other in there)]
+        yield from (Path(place, name) for name in sorted(filter(_is_notebook, files + empty)))
+
+
+def _walk(folder):
+    """os.walk without what is hidden, and without what lies deeper than anybody puts it."""
     for place, inner, files in os.walk(folder):
-        inner[:] = sorted(name for name in inner if not name.startswith("."))
-        for name in sorted(files):
-            if name.lower().endswith(".ipynb") and not name.startswith("."):
-                yield Path(place, name)
+        deep = len(Path(place).relative_to(folder).parts) >= DEEPEST
+        inner[:] = [] if deep else sorted(name for name in inner if not name.startswith("."))
+        yield place, inner, files
 
 
-def _submission(path, source):
+def _is_notebook(name):
+    return name.lower().endswith(".ipynb") and not name.startswith(".")
+
+
+def _named(path):
+    """The exercise that the file is named after, or None."""
+    return next((stem for stem in checks.stems() if stem in path.name), None)
+
+
+def _submission(path, source, stem):
     """In SOURCE/STUDENT/... the folder is the student; in a flat folder what the file name says beside
     the exercise ('ann_01_name.ipynb'), or the folder itself."""
-    stem = next((stem for stem in checks.stems() if stem in path.name), None)
     inner = path.relative_to(source).parts[:-1]
-    rest = path.stem.replace(stem, "", 1).strip(" _-.") if stem else path.stem
+    named = _named(path)
+    rest = path.stem.replace(named, "", 1).strip(" _-.") if named else path.stem
     student = printable(inner[0] if inner else rest or source.absolute().name)
     if path.is_symlink():
         return Submission(student, stem, path, "a link, not a notebook: hand in the file itself")
-    stem = stem or _by_content(path)
+    if path.is_dir():
+        return Submission(student, stem, path, "a folder, not a notebook: hand in the file itself")
     if stem is None:
         return Submission(student, None, path, f"{printable(path.name)} is no exercise of the course; "
                                                f"name it after one of them: {', '.join(checks.stems())}")
@@ -79,7 +101,7 @@ def _submission(path, source):
 def _by_content(path):
     """The exercise whose answer cells the notebook has, for a file that was renamed."""
     try:
-        marks = {exercise.grade_id(cell) for cell in exercise.read(path).cells}
+        marks = {exercise.grade_id(cell) for cell in exercise.read(path, whole=False).cells}
     except exercise.NotebookError:
         return None
     shared = {stem: len(marks & points(stem).keys()) for stem in checks.stems()}

@@ -28,10 +28,11 @@ def main(descriptor):
     from . import linux
     linux.hide_memory()
     control = socket.socket(fileno=descriptor)
-    settings = json.loads(control.recv(1 << 16) or b"{}")
+    settings = json.loads(control.recv(1 << 16))
     shell = _import_all()
     from . import cgroups, layers
-    walls = layers.best(settings.get("private", ()), settings.get("without", ()))
+    os.environ["HOME"] = settings.pop("home")  # until a lane has its own
+    walls = layers.best(settings.pop("private"), settings.pop("without"))
     linux.prctl(linux.CHILD_SUBREAPER, 1)
     lanes = set()
     while given := _next(control, lanes):

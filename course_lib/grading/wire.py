@@ -12,7 +12,8 @@ from . import tidy
 
 MIME = "application/vnd.course.observations"
 LONGEST = 64_000_000  # characters of one item's observations
-MOST = 200_000  # lists and objects in them: each takes far more memory than its characters
+MOST = 200_000  # lists, objects and commas in them: each value takes far more memory than its characters
+ENTRIES, EACH = 5_000, 500  # of all sets and dictionaries, and of one: a submission can make all hashes equal
 DEEPEST = 20  # lists in lists
 WIDTHS = {"torch.float64": 8, "torch.float32": 4, "torch.float16": 2, "torch.bfloat16": 2, "torch.int64": 8,
           "torch.int32": 4, "torch.int16": 2, "torch.int8": 1, "torch.uint8": 1, "torch.bool": 1}
@@ -24,7 +25,7 @@ class Malformed(ValueError):
 
 def observations(text, count):
     """The list of `count` observations in `text`, None if it says there was no answer.  Raises Malformed."""
-    if not isinstance(text, str) or len(text) > LONGEST or text.count("[") + text.count("{") > MOST:
+    if not isinstance(text, str) or len(text) > LONGEST or sum(map(text.count, "[{,")) > MOST:
         raise Malformed("more than can be compared")
     try:
         seen = json.loads(text)
@@ -33,7 +34,20 @@ def observations(text, count):
     if seen is None:
         return None
     _need(isinstance(seen, list) and len(seen) == count)
-    return [_observation(one) for one in seen]
+    found = [_observation(one) for one in seen]
+    if sum(map(_entries, found)) > ENTRIES:
+        raise Malformed("more than can be compared")
+    return found
+
+
+def _entries(plain):
+    """How many entries the sets and dictionaries in a value have together."""
+    if isinstance(plain, list):
+        return sum(map(_entries, plain))
+    if not isinstance(plain, dict):
+        return 0
+    return sum(len(part) for kind, part in plain.items() if kind in ("set", "dict")) + sum(
+        map(_entries, plain.values()))
 
 
 def _observation(seen):
@@ -58,6 +72,8 @@ def _plain(value, depth):
         _need(isinstance(content, str))
         return {kind: tidy(content, 500)}
     _need(isinstance(content, list))
+    if kind in ("set", "dict") and len(content) > EACH:
+        raise Malformed("more than can be compared")
     if kind == "tensor":
         return _tensor(content)
     if kind == "dict":

@@ -1,0 +1,58 @@
+"""Limits of a worker process (pool.py): memory, and processor time for each job."""
+
+import contextlib
+import os
+import signal
+
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None
+
+MEMORY = 3 << 29  # bytes, beyond what a worker is born with
+PROCESSOR = 60.0  # seconds of processor time for one job
+
+
+def limit_memory():
+    """Allow this process MEMORY more than it has, where the system is Linux."""
+    if resource is None or not os.path.exists("/proc/self/statm"):
+        return
+    with open("/proc/self/statm") as file:
+        most = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+@contextlib.contextmanager
+def processor_limited():
+    """PROCESSOR seconds for this process in the `with` statement: then a signal ends it, even amid a call
+    that does not return to Python.  What it starts has no such limit."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_PROF, PROCESSOR)
+    try:
+        yield
+    finally:
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+@contextlib.contextmanager
+def memory_not_inherited():
+    """Processes that a worker starts in the `with` statement do not inherit its limit on memory."""
+    if resource is None:
+        yield
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+def told(exitcode):
+    """How a process ended that has this exit code, as the end of a sentence."""
+    if exitcode == -getattr(signal, "SIGPROF", 0):
+        return f"took more than {PROCESSOR:g} s of processor time"
+    return f"ended the process ({f'signal {-exitcode}' if exitcode < 0 else f'exit status {exitcode}'})"
