@@ -96,7 +96,7 @@ def screenshot(page, name):
 
 def open_notebook(page, address, path):
     """Open it in a workspace of its own, and wait for its kernel."""
-    page.goto(f"{address}/lab/workspaces/{path.replace('/', '-')}/tree/{path}?token={TOKEN}")
+    page.goto(f"{address}/lab/workspaces/{path[:-6].replace('/', '-')}/tree/{path}?token={TOKEN}")
     page.wait_for_selector(f"{PANEL} .jp-CodeCell", timeout=60_000)
     page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
 

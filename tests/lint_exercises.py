@@ -1,5 +1,6 @@
 """The rules of a solution notebook, from which the exercise is made: five cells an item."""
 
+import ast
 import re
 
 from lint_rules import code, mark
@@ -95,5 +96,17 @@ def points_and_minutes_add_up(notebook, path):
             yield f"the title cell does not say {words}"
 
 
+def earlier_answers_are_those_that_items_are_handed(notebook, path):
+    """The grader hands over what the items list, so graded cells may take nothing else."""
+    graded = [cell.source for cell in code(notebook) if not cell.metadata.get("tags")]
+    taken = {argument.value for source in graded for node in ast.walk(ast.parse(source))
+             if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "earlier_answers"
+             for argument in node.args}
+    handed = {name for item in checks.items(path.stem).values() for name in item.handed}
+    if taken != handed:
+        yield f"graded cells take {sorted(taken)} of earlier exercises; handed to items: {sorted(handed)}"
+
+
 RULES = [answers_and_checks_match_the_items, marks_are_nbgraders, every_item_has_its_five_cells,
-         answers_can_be_taken_out, hints_come_in_steps, points_and_minutes_add_up]
+         answers_can_be_taken_out, hints_come_in_steps, points_and_minutes_add_up,
+         earlier_answers_are_those_that_items_are_handed]

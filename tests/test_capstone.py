@@ -6,8 +6,9 @@ import torch
 from torch import nn
 
 from course_lib import capstone, checks, exercise
+from course_lib.answers.parts import Part
 from course_lib.capstone import report, trainer
-from course_lib.capstone.parts import EXERCISES, Part
+from course_lib.capstone.parts import EXERCISES
 from course_lib.capstone.translator import Translator
 from course_lib.data.english_korean import pairs, text, translate
 from course_lib.data.vocab import BOS, EOS, PAD

@@ -1,5 +1,6 @@
 """A whole class: several at a time, on a cluster, killed and started again, and five hundred of them."""
 
+import json
 import os
 import random
 import re
@@ -15,6 +16,8 @@ import pytest
 
 if sys.platform != "linux":
     pytest.skip("kernels are forked on Linux only", allow_module_level=True)
+
+from test_front_door import STUDENTS, as_expected, put
 
 from course_lib import exercise
 from course_lib.grading import GradingError, classroom, cluster, rivals
@@ -144,6 +147,15 @@ def test_a_cluster_comes_to_the_same_even_if_a_worker_is_killed(small, dask, pla
     killer.join()
     assert written(tmp_path) == small[1] and family
     wait_for(lambda: not any(one.is_running() and one.status() != "zombie" for one in family), 20)
+
+
+def test_a_cluster_grades_every_sheet(dask, place, tmp_path):
+    for student in STUDENTS:
+        put(student, tmp_path / "students" / student)
+    graded(tmp_path, tmp_path / "out", place, "--dask", dask[0])
+    found = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["submissions"]
+    for student in STUDENTS:
+        as_expected([one for one in found if one["student"] == student], student)
 
 
 def test_a_cluster_that_is_not_there_is_told_in_a_line(small, tmp_path, monkeypatch):

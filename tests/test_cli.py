@@ -267,6 +267,20 @@ def test_help_and_hints_come_without_torch(root):
                        env={**os.environ, "COURSE_ROOT": str(root)}, cwd=HOME)
 
 
+@pytest.mark.parametrize("words, module, shown", [
+    ("This process (pid=7) is multi-threaded, use of fork() may lead to deadlocks in the child.",
+     "multiprocessing.popen_fork", False),
+    ("This process (pid=7) is multi-threaded, use of fork() may lead to deadlocks in the child.",
+     "course_lib.grading.warm", False),
+    ("something else is deprecated", "multiprocessing.popen_fork", True)])
+def test_pythons_warning_of_forks_does_not_reach_a_user(words, module, shown):
+    code = ("import warnings, course_lib.grading\n"
+            f"warnings.warn_explicit({words!r}, DeprecationWarning, 'a.py', 1, {module!r})")
+    done = subprocess.run([sys.executable, "-W", "always", "-c", code], cwd=HOME, text=True, check=True,
+                          capture_output=True)
+    assert (words in done.stderr) == shown and done.stdout == ""
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_with_an_example(course, command):
     status, printed, _ = course(command, "--help")

@@ -15,6 +15,7 @@ import torch
 import yaml
 
 from course_lib import bootstrap, checks, cli, exercise, exports, grading
+from course_lib.checks.draw import sizes
 from course_lib.checks.judge import examine
 from course_lib.checks.spec import Item, normal
 from course_lib.exports import github, gradescope, lms, release
@@ -167,71 +168,34 @@ def test_a_release_is_written_whole_or_not_at_all(tmp_path, monkeypatch):
 
 # ---------------------------------------------------------------- nbgrader
 
-def nbgrader_in(folder):
-    """nbgrader(verb, stem), run in a course folder that is exported for it."""
-    assert f"generate_assignment {exports.stems()[0]}" in exports.export("nbgrader", folder)
-    home = folder.parent
-    variables = {**os.environ, "HOME": str(home), "JUPYTER_CONFIG_DIR": str(home / "config")}
+@pytest.mark.slow
+def test_nbgrader_explains_a_wrong_answer_and_takes_off_its_points(tmp_path):
+    """By its commands as they are typed; test_front_door.py grades all sheets with it."""
+    folder = tmp_path / "nbgrader"
+    assert f"generate_assignment {STEM}" in exports.export("nbgrader", folder)
+    variables = {**os.environ, "HOME": str(tmp_path), "JUPYTER_CONFIG_DIR": str(tmp_path / "config")}
 
-    def nbgrader(verb, stem=STEM):
-        done = subprocess.run([sys.executable, "-m", "nbgrader", verb, stem], cwd=folder, env=variables,
+    def nbgrader(verb):
+        done = subprocess.run([sys.executable, "-m", "nbgrader", verb, STEM], cwd=folder, env=variables,
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[-3000:]
-    return nbgrader
-
-
-@pytest.mark.slow
-def test_nbgrader_itself_makes_grades_and_explains_the_assignment(tmp_path):
-    folder = tmp_path / "nbgrader"
-    nbgrader = nbgrader_in(folder)
     nbgrader("generate_assignment")
     made = exercise.read(folder / "release" / STEM / f"{STEM}.ipynb")
     assert [cell.source for cell in made.cells] == [cell.source for cell in exercise.pristine(STEM).cells]
-
-    class_of = {"right": ANSWERS, "stub": {}, "wrong": {**ANSWERS, "rnn_step": NO_TANH}}
-    for student, answers in class_of.items():
-        path = folder / "submitted" / student / STEM / f"{STEM}.ipynb"
-        path.parent.mkdir(parents=True)
-        path.write_text(answered(answers, made), encoding="utf-8")
+    path = folder / "submitted" / "ann" / STEM / f"{STEM}.ipynb"
+    path.parent.mkdir(parents=True)
+    path.write_text(answered({**ANSWERS, "rnn_step": NO_TANH}, made), encoding="utf-8")
     nbgrader("autograde")
     nbgrader("generate_feedback")
-    for student in class_of:
-        graded = exercise.read(folder / "autograded" / student / STEM / f"{STEM}.ipynb")
-        page = (folder / "feedback" / student / STEM / f"{STEM}.html").read_text(encoding="utf-8")
-        assert ("tanh is missing" in page) == (student == "wrong")
-        for cell in graded.cells:
-            if student == "right" and exercise.grade_id(cell, "grade"):
-                assert [output.get("name") for output in cell.outputs] == ["stdout"]
+    page = (folder / "feedback" / "ann" / STEM / f"{STEM}.html").read_text(encoding="utf-8")
+    assert "tanh is missing" in page
     from nbgrader.api import Gradebook
     with Gradebook(f"sqlite:///{folder}/gradebook.db") as book:
-        points = {one.student.id: {grade.name: grade.score for part in one.notebooks for grade in part.grades}
-                  for one in book.assignment_submissions(STEM)}
+        one, = book.assignment_submissions(STEM)
+        points = {grade.name: grade.score for part in one.notebooks for grade in part.grades}
     full = {f"check_{name}": float(item.points) for name, item in ITEMS.items()}
-    assert points["right"] == full and points["stub"] == dict.fromkeys(full, 0.0)
-    assert points["wrong"] == {**full, "check_rnn_step": 0.0}
-    assert classroom.submissions.find(folder / "submitted")[0].student == "right"
-
-
-@pytest.mark.slow
-def test_nbgrader_trains_nobodys_transformer(tmp_path):
-    """The capstone takes a minute and is worth no point: its cells are skipped, and all others run."""
-    stem, folder = "12_transformer", tmp_path / "nbgrader"
-    nbgrader = nbgrader_in(folder)
-    nbgrader("generate_assignment", stem)
-    handed_in = folder / "submitted" / "ann" / stem / f"{stem}.ipynb"
-    handed_in.parent.mkdir(parents=True)
-    solution = exercise.read(ROOT / "solutions" / f"{stem}.ipynb")
-    answers = {exercise.grade_id(cell): cell.source for cell in solution.cells if exercise.grade_id(cell)}
-    released = exercise.read(folder / "release" / stem / f"{stem}.ipynb")
-    handed_in.write_text(answered(answers, released), encoding="utf-8")
-    nbgrader("autograde", stem)
-    graded = [cell for cell in exercise.read(folder / "autograded" / "ann" / stem / f"{stem}.ipynb").cells
-              if cell.cell_type == "code"]
-    assert all("capstone" in cell.metadata.get("tags", ()) for cell in graded if "capstone." in cell.source)
-    for cell in graded:
-        assert bool(cell.execution_count) != ("capstone" in cell.metadata.get("tags", ())), cell.source
-        if exercise.grade_id(cell, "grade"):
-            assert [output.get("name") for output in cell.outputs] == ["stdout"], cell.outputs
+    assert points == {**full, "check_rnn_step": 0.0}
+    assert classroom.submissions.find(folder / "submitted")[0].student == "ann"
 
 
 # ---------------------------------------------------------------- Gradescope
@@ -565,7 +529,7 @@ def test_the_guide_names_every_export_and_what_exists():
 def test_the_guides_item_is_one():
     """Its right answer passes, and each of its mistakes is named, over five seeds."""
     source = re.search(r"```python\n(.*?)```", GUIDE, re.DOTALL)[1]
-    names = {"torch": torch, "Item": Item, "normal": normal}
+    names = {"torch": torch, "Item": Item, "normal": normal, "sizes": sizes}
     exec(source, names)
     item = names["running_mean"]
     assert len(item.mistakes) == 4

@@ -37,13 +37,14 @@ from course_lib.grading import (
     overview,
     own,
     pages,
+    references,
     report,
     submissions,
     wire,
     workers,
 )
 from course_lib.grading.kernel import KernelLost, Outcome, environment
-from course_lib.grading.sitting import IMPORTS, Sitting
+from course_lib.grading.sitting import Sitting
 from course_lib.grading.traces import leaves_traces
 
 STEM = "01_long_term_dependency"
@@ -803,12 +804,14 @@ def test_what_is_ones_own_is_left_alone(source):
     assert honesty.borrowed(source, ITEMS["lstm_step"]) is None
 
 
-def test_what_the_exercise_hands_over_may_be_imported_again_and_nothing_else():
+def test_an_answer_may_take_what_the_exercise_hands_over_and_nothing_else():
     block = checks.find("EncoderBlock")[1]
-    own = "from course_lib.models.{} import {}\nclass EncoderBlock(nn.Module):\n    pass"
-    assert honesty.borrowed(own.format("attention", "MultiHeadAttention, causal_mask"), block) is None
-    assert "earns nothing" in honesty.borrowed(own.format("transformer", "FeedForward"), block)
-    assert "earns nothing" in honesty.borrowed(own.format("attention", "*"), block)
+    own = "from course_lib.answers import earlier_answers\n{} = earlier_answers({})\nclass EncoderBlock: pass"
+    assert honesty.borrowed(own.format("a, b", "'MultiHeadAttention', 'causal_mask'"), block) is None
+    assert "('EncoderBlock') holds the answer" in honesty.borrowed(own.format("a", "'EncoderBlock'"), block)
+    assert "earns nothing" in honesty.borrowed(own.format("a, b", "'causal_mask', 'FeedForward'"), block)
+    assert "earns nothing" in honesty.borrowed(own.format("a", "*names"), block)
+    assert "earns nothing" in honesty.borrowed("from course_lib.models.attention import causal_mask", block)
 
 
 @pytest.mark.parametrize("stem", checks.stems())
@@ -817,8 +820,7 @@ def test_references_that_are_lent_stand_alone(stem):
     for used in {used for item in items.values() for used in item.uses} & items.keys():
         names = {}
         for name in [*items[used].uses, used]:
-            reference = items[name].reference
-            exec(f"{IMPORTS}\n{inspect.getsource(reference)}\n{name} = {reference.__name__}\n", names)
+            exec(references.source(items[name]), names)
         assert examine(items[used], names[used]).passed, used
 
 

@@ -8,8 +8,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "shapes", "training", "widgets"}
-TOOLS = {"authoring", "backups", "bootstrap", "checks", "cli", "exercise", "exports", "grading", "installed",
-         "lab", "markdown", "saving", "terminal", "update"}
+TOOLS = {"answers", "authoring", "backups", "bootstrap", "checks", "cli", "exercise", "exports", "grading",
+         "installed", "lab", "markdown", "saving", "terminal", "update"}
 
 # Everything may import runtime and its own part.
 MAY_IMPORT = {
@@ -18,14 +18,15 @@ MAY_IMPORT = {
     "widgets": {"plots"},
     "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(), "backups": set(),
     "speed": {"data", "decoding", "models"}, "terminal": set(), "update": {"backups", "exercise"},
-    "capstone": {"checks", "data", "decoding", "exercise", "metrics", "plots"},
+    "answers": {"checks", "exercise"},
+    "capstone": {"answers", "checks", "data", "decoding", "metrics", "plots"},
     "grading": TEACHING | {"backups", "checks", "exercise", "markdown"},
     "authoring": {"backups", "checks", "claims", "data", "exercise", "markdown", "plots", "saving"},
     "exports": {"authoring", "bootstrap", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "jupyter": set(), "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }
-FOR_NOTEBOOKS = TEACHING | {"capstone", "runtime", "checks"}
+FOR_NOTEBOOKS = TEACHING | {"answers", "capstone", "runtime", "checks"}
 
 
 def imported(source, package=()):

@@ -204,6 +204,7 @@ def test_every_rule_is_tried():
     ("hints_come_in_steps", "<summary>Hint 2</summary>", "<summary>More</summary>"),
     ("points_and_minutes_add_up", "11 points", "12 points"),
     ("points_and_minutes_add_up", "25 minutes", "20 minutes"),
+    ("earlier_answers_are_those_that_items_are_handed", "seed(0)", "earlier_answers('causal_mask')"),
 ])
 def test_a_rule_for_solutions_bites(rule, old, new):
     path = SOLUTIONS[0]

@@ -6,7 +6,8 @@ import pytest
 import torch
 
 from course_lib import checks
-from course_lib.checks.judge import _same_result, examine, judge
+from course_lib.checks.judge import examine, judge
+from course_lib.checks.match import same_result
 from course_lib.checks.observe import in_float64
 from course_lib.checks.parts import parts
 from course_lib.grading.question import Question
@@ -73,7 +74,7 @@ def test_one_mistake_on_a_part_and_another_elsewhere_get_no_third_name(item, see
             third = [question.observe(item.mistakes[told].answer, trial, item.probe, gradients=False)
                      for trial in single]
             sides = zip(pair, (part.cases, set(cases) - part.cases), strict=True)
-            assert any(all(_same_result(third[at], one[at], entry) for at, entry in where)
+            assert any(all(same_result(third[at], one[at], entry) for at, entry in where)
                        for one, where in sides), (part.within, names, told)
 
 

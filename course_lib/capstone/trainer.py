@@ -11,13 +11,12 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from .. import checks
-from ..checks.judge import examine
+from ..answers.parts import of_this_notebook
 from ..data.batches import batches
 from ..data.english_korean import pairs
 from ..data.vocab import PAD
 from ..runtime import seed as set_seed
 from ..runtime import static
-from .parts import Part, one_line
 from .translator import ENGLISH, KOREAN, Translator
 
 STEM = "12_transformer"
@@ -66,23 +65,13 @@ def train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=1600, see
     seed = set_seed(seed)
     told = dict(parts.told)
     for answer in (Transformer, label_smoothing_loss, warmup_rate):
-        part = _here(answer)
+        part = of_this_notebook(STEM, checks.items(STEM)[answer.__name__], answer)
         if part.name == "Transformer" and not part.mine:
             raise CapstoneError(f"Your Transformer comes first, {part.why}")
         told[part.name] = part
         print(part.line)
     with _pointing(list(told.values())):
         return _train({name: part.answer for name, part in told.items()}, list(told.values()), steps, seed)
-
-
-def _here(answer):
-    """The Part for an answer of this notebook."""
-    item = checks.items(STEM)[answer.__name__]
-    verdict = examine(item, answer)
-    if not verdict.passed:
-        return Part(item.name, STEM, item.reference, f"yours does not pass yet: {one_line(verdict.message)}")
-    code = (answer.forward if isinstance(answer, type) else answer).__code__
-    return Part(item.name, STEM, answer, file=code.co_filename)    # each cell is a file of its own
 
 
 def _owner(code, parts):

@@ -55,15 +55,16 @@ def check(answer):
     from .observe import lend
     namespace = _namespace(answer)
     stem, item = find(_name(answer, namespace))
-    replaced = {}
+    earlier, replaced = _from_earlier(item, namespace), {}
     try:
+        namespace.update({name: find(name)[1].reference for name in earlier})
         for used in item.uses:  # an earlier answer that does not pass must not cost this one
             if used in namespace and not examine(find(used)[1], namespace[used]).passed:
                 replaced[used] = namespace[used]
                 namespace[used] = lend(used, find(used)[1].reference)
         verdict = _borrowed(item, answer, namespace) or examine(item, answer)
     finally:
-        namespace.update(replaced)
+        namespace.update(earlier | replaced)
     lines = [f"{'✓' if verdict.passed else '✗'} {item.name}: {verdict.message}"]
     if verdict.lent:
         lines.append(f"    {tried_with(verdict.lent)}")
@@ -98,8 +99,15 @@ def _borrowed(item, answer, namespace):
 def _namespace(answer):
     """The names an answer sees: those of the notebook it was written in."""
     if isinstance(answer, type):
-        return vars(sys.modules[answer.__module__])
+        return vars(sys.modules.get(answer.__module__, sys.modules["__main__"]))
     return getattr(answer, "__globals__", vars(sys.modules["__main__"]))
+
+
+def _from_earlier(item, namespace):
+    """What the exercise handed over and no cell of this notebook has defined anew: the verdict rests on the
+    references, as when the exercise is graded."""
+    return {name: namespace[name] for name in item.handed
+            if name in namespace and getattr(namespace[name], "__module__", None) != "__main__"}
 
 
 def _name(answer, namespace):

@@ -14,7 +14,7 @@ from .reached import IMPORTS, TAMPERS, parts, reached
 from .source import BUILT_IN, first, last
 
 COURSE = "course_lib"
-TOOLS = ("course_lib.runtime", "course_lib.shapes", "course_lib.plots", "course_lib.widgets")
+TOOLS = tuple(f"{COURSE}.{name}" for name in ("answers", "runtime", "shapes", "plots", "widgets"))
 # Packages that hold the answer to an item as a whole; the grader's sandbox has none of them.
 LIBRARIES = ("allennlp", "evaluate", "fairseq", "fairseq2", "flash_attn", "flax", "haiku", "keras",
              "labml_nn", "local_attention", "nltk", "onmt", "performer_pytorch", "rotary_embedding_torch",
@@ -58,7 +58,7 @@ def sources(answer, namespace):
     that binds a name.  Raises OSError or TypeError where the answer has no source."""
     found, seen = [_source(answer)], set()
     for source in found:
-        for name in {name for part in parts(source) or () for name in part.uses} - seen:
+        for name in sorted({name for part in parts(source) or () for name in part.uses} - seen):
             seen.add(name)
             if name in namespace and len(found) < MOST:
                 found.append(_binding(name, namespace[name], answer.__module__))
@@ -144,9 +144,11 @@ def _modules(node):
 
 
 def _course(node, handed):
-    """The module of course_lib that a node imports, other than tools, `check` and what is handed over."""
-    if isinstance(node, ast.ImportFrom) and {alias.name for alias in node.names} <= {*handed}:
-        return None
+    """The module of course_lib that a node imports, other than tools and `check`; or what it takes by
+    `earlier_answers` besides what the exercise hands over."""
+    if isinstance(node, ast.Call) and last(node.func) == "earlier_answers":
+        taken = {getattr(argument, "value", None) for argument in node.args}
+        return None if taken <= {*handed} else ast.unparse(node)
     return next((name for name in _modules(node) if _package(name) == COURSE and name not in TOOLS), None)
 
 

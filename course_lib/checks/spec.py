@@ -28,7 +28,7 @@ class Item:
     returns: the results' names and shapes in letters, ("h_t (B, d_h)", ...), for messages.
     where: the heading in the lesson that explains it.
     uses: earlier items that an answer may call; a wrong one is replaced by its reference.
-    handed: names of course_lib that the exercise hands over; an answer may import them again.
+    handed: items of earlier exercises that the set-up cell takes by `earlier_answers`; an answer may, too.
     free: torch functions that would be the whole answer; calling one earns nothing.
     properties: (holds(inputs, output) -> bool, sentence) pairs, asked before values are compared.
     gradients: whether gradients must flow from the results to the inputs.

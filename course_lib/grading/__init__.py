@@ -8,6 +8,7 @@ question     what is the same for everybody  gradebook   the folder of results
 report       CSV, JSON, JUnit and the pages  pages       feedback, and the teacher's index
 words        what it says beyond the checks  overview    the class on one page
 evidence     what a page shows of a wrong answer
+references   right answers, to run in a kernel
 workers      reading and grading, bounded    pool, limits: the processes for it, and what these may use
 cluster      on many machines
 traces       what a cell may leave behind    bench, rivals: how fast it is
@@ -24,6 +25,12 @@ cgroups      the same, counted by the kernel
 """
 
 import re
+import warnings
+
+# Python 3.12 and later warn of a fork where there are threads.  Those of the grader only wait meanwhile, and
+# hold no lock: torch's, tqdm's, and those that watch over processes.
+warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded, use of fork",
+                        DeprecationWarning, r"multiprocessing\.popen_fork|course_lib\.grading")
 
 KEEPS_FILES = {"namespaces", "Landlock"}  # the layers of the sandbox that keep files out of reach
 CAUTION = ("Where neither namespaces nor Landlock hold, an answer can read every file that the grader's user "

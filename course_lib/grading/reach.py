@@ -10,9 +10,9 @@ from pathlib import Path
 from ..checks.honesty import LIBRARIES
 
 COURSE = Path(__file__).parents[1]
-NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data", "checks/__init__.py",
-             "checks/observe.py", "checks/spec.py", "grading/__init__.py", "grading/inside.py",
-             "grading/wire.py")
+NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data",
+             "answers/__init__.py", "checks/__init__.py", "checks/observe.py", "checks/spec.py",
+             "grading/__init__.py", "grading/inside.py", "grading/wire.py")
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/nix/store", *(f"/etc/{name}" for name in (
     "alternatives", "fonts", "group", "ld.so.cache", "localtime", "mime.types", "nsswitch.conf", "passwd")))
 PROGRAMS = ("/usr", "/bin", "/sbin", "/nix/store", "/run/current-system")
@@ -31,6 +31,16 @@ def environment(scratch):
             "OMP_NUM_THREADS": "1", "COURSE_STATIC": "1"}
 
 
+def without_its_user():
+    """Changes to `environment` for a process whose own can be read by submissions: a PATH of the system's
+    folders, and no home but for packages that are installed there."""
+    folders = os.environ.get("PATH", "").split(os.pathsep)
+    mine = [folder for folder in folders if any(Path(folder).is_relative_to(place) for place in PROGRAMS)]
+    there = site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages())
+    packages = {"PYTHONUSERBASE": site.getuserbase()} if there else {}
+    return {"PATH": os.pathsep.join(mine) or os.defpath, **packages}
+
+
 def hidden():
     """Installed packages that hold answers, wherever Python or a submission may look for them."""
     prefixes = {Path(path) for path in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
@@ -40,16 +50,6 @@ def hidden():
              if (folder / file).exists()]
     found += [prefix / "pkgs" for prefix in prefixes if (prefix / "conda-meta").exists()]  # conda's cache
     return sorted({str(path.resolve()) for path in found})
-
-
-def without_its_user():
-    """Changes to `environment` for a process whose own can be read by submissions: a PATH of the system's
-    folders, and no home but for packages that are installed there."""
-    folders = os.environ.get("PATH", "").split(os.pathsep)
-    mine = [folder for folder in folders if any(Path(folder).is_relative_to(place) for place in PROGRAMS)]
-    there = site.ENABLE_USER_SITE and os.path.isdir(site.getusersitepackages())
-    packages = {"PYTHONUSERBASE": site.getuserbase()} if there else {}
-    return {"PATH": os.pathsep.join(mine) or os.defpath, **packages}
 
 
 def readable(private):
@@ -65,7 +65,7 @@ def readable(private):
     python = [Path(path) for path in (sys.prefix, sys.base_prefix)]
     python += [path for path in map(Path, sys.path)
                if path.is_dir() and not any(shut in (path, *path.parents) for shut in closed)]
-    whole, parts = set(), {COURSE, COURSE / "checks", COURSE / "grading"}
+    whole, parts = set(), {(COURSE / name).parent for name in NOTEBOOKS}
     for path in _also_resolved(map(Path, (*SYSTEM, *python, *(COURSE / name for name in NOTEBOOKS)))):
         if path.exists() and path not in never:
             _around(path, set(closed), {above for shut in closed for above in shut.parents}, whole, parts)

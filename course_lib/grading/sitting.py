@@ -1,12 +1,12 @@
 """One notebook's way through its kernel: cells run there in order, verdicts are reached here."""
 
 import contextlib
-import inspect
 import math
 
+from .. import checks
 from ..checks import honesty, tried_with
 from ..checks.judge import Verdict, judge
-from . import GradingError, tidy, wire
+from . import GradingError, references, tidy, wire
 from .evidence import evidence
 from .kernel import Budget, Interrupted, KernelLost
 from .question import question
@@ -14,7 +14,6 @@ from .traces import leaves_traces
 from .words import HELPERS, UNANSWERED, raised
 
 SET_UP = 60.0  # seconds at least for a set-up cell: it imports torch
-IMPORTS = "import math\nimport torch\nimport torch.nn.functional as F\nfrom torch import nn\n"
 LEND = "__import__('course_lib.checks.observe', fromlist=['']).lend"
 APART = "\n    (tried without your other answers: one of them changes what this one needs)"
 
@@ -38,10 +37,15 @@ class Sitting:
         self.set_ups, self.tracing = [], False  # tracing: an answer left more behind than its names
 
     def set_up(self, source):
-        """Run a cell of the pristine notebook.  Raises GradingError if it fails before any answer ran."""
+        """Run a cell of the pristine notebook, and before the first one what the exercise hands over.
+
+        Raises GradingError if it fails before any answer ran.
+        """
+        first = [] if self.set_ups else references.handed_over(self.items.values())
         self.set_ups.append(source)
         try:
-            problem = self._run(source, max(self.timeout, SET_UP)).error
+            problems = [self._run(cell, max(self.timeout, SET_UP)).error for cell in [*first, source]]
+            problem = next(filter(None, problems), None)
         except KernelLost as lost:
             problem = lost
         if problem and not self.begun:
@@ -88,7 +92,7 @@ class Sitting:
             for source in self.set_ups:
                 alone.set_up(source)
             for used in item.uses:
-                alone._lend(self.items[used])
+                alone._lend(checks.find(used)[1])
             alone.answer(item.name, self.given[item.name])
             verdict = alone._verdict(item)
             self.details.update(alone.details)
@@ -156,8 +160,7 @@ class Sitting:
 
     def _lend(self, item):
         """Put the reference in place of an answer that did not pass: one mistake costs one item."""
-        source = (f"{IMPORTS}\n{inspect.getsource(item.reference)}\n"
-                  f"{item.name} = {LEND}({item.name!r}, {item.reference.__name__})\n")
+        source = f"{references.source(item)}{item.name} = {LEND}({item.name!r}, {item.name})\n"
         with contextlib.suppress(KernelLost):
             self._run(source, self.timeout)
         self.lent.append(item.name)
