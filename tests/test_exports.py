@@ -15,6 +15,7 @@ import torch
 import yaml
 
 from course_lib import bootstrap, checks, cli, exercise, exports, grading
+from course_lib.checks.draw import sizes
 from course_lib.checks.judge import examine
 from course_lib.checks.spec import Item, normal
 from course_lib.exports import github, gradescope, lms, release
@@ -528,7 +529,7 @@ def test_the_guide_names_every_export_and_what_exists():
 def test_the_guides_item_is_one():
     """Its right answer passes, and each of its mistakes is named, over five seeds."""
     source = re.search(r"```python\n(.*?)```", GUIDE, re.DOTALL)[1]
-    names = {"torch": torch, "Item": Item, "normal": normal}
+    names = {"torch": torch, "Item": Item, "normal": normal, "sizes": sizes}
     exec(source, names)
     item = names["running_mean"]
     assert len(item.mistakes) == 4

@@ -32,7 +32,7 @@ NUMBERS = (
 
 
 def seeds(name):
-    return range(30 if name == "bleu" else 200 if name in NUMBERS else 4)
+    return range(30 if name == "bleu" else 100 if name in NUMBERS else 4)
 
 
 def text(trial):

@@ -183,6 +183,7 @@ LONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", LONG)
 def test_no_cell_makes_the_search_long(case):
     source = LONG[case]

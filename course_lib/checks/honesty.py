@@ -58,7 +58,7 @@ def sources(answer, namespace):
     that binds a name.  Raises OSError or TypeError where the answer has no source."""
     found, seen = [_source(answer)], set()
     for source in found:
-        for name in {name for part in parts(source) or () for name in part.uses} - seen:
+        for name in sorted({name for part in parts(source) or () for name in part.uses} - seen):
             seen.add(name)
             if name in namespace and len(found) < MOST:
                 found.append(_binding(name, namespace[name], answer.__module__))
