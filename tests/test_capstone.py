@@ -238,7 +238,7 @@ def test_the_page_tells_whose_is_what(model, tmp_path, capsys, monkeypatch):
     picture = capstone.page(result, tmp_path / "mine.html", sentences=["they are cats", "a drogon <i>"])
     html = (tmp_path / "mine.html").read_text(encoding="utf-8")
     assert "97.0%" in html and "2 of its 3 parts" in html and html.count("data:image/png;base64,") == 2
-    assert html.count("it runs") == 1 and "nothing here calls it" in html and "&lt;b&gt;" in html
+    assert html.count("it runs") == 1 and "your other parts do without it" in html and "&lt;b&gt;" in html
     assert "<i>" not in html and "not in the vocabulary" in html
     assert picture._repr_png_().startswith(b"\x89PNG") and "mine.html" in capsys.readouterr().out
     curve, = shown    # the loss, above the maps that the cell ends with
