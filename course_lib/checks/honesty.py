@@ -39,12 +39,13 @@ def borrowed(source, item, others=()):
     roots = _roots([*own, *others])
     follows = reached(own, others, item.name, item.uses)
     for part in {id(part): part for part in (*own, *follows)}.values():
-        for node in part.walk():
+        for node in part.nodes:
             if name := _course(node, item.handed) or _library(node, free):
                 return f"{name} holds the answer itself {EARNS_NOTHING}"
-    defined = {node.name for part in (*own, *others) for node in part.nodes
+    defined = {node.name for part in (*own, *others) for node in part.statements
                if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
-    star = any(_from_torch(node) and node.names[0].name == "*" for part in follows for node in part.nodes)
+    star = any(_from_torch(node) and node.names[0].name == "*"
+               for part in follows for node in part.statements)
     for part in follows:
         if name := _free_call(part, free, roots, star):
             return f"{name} holds the answer itself {EARNS_NOTHING}"
@@ -98,7 +99,7 @@ def readable(source):
 def _free_call(part, free, roots, star):
     """The name of a free call that statements mention, by its name or by a string.  star: whether torch's
     names are there without torch."""
-    found = [_free(node, free, roots) for node in part.walk()]
+    found = [_free(node, free, roots) for node in part.nodes]
     found += [text for text in part.strings if _plain(text) in free or _package(text) in LIBRARIES]
     found += [name for name in part.uses if star and _plain(name) in free]
     return next(filter(None, found), None)
@@ -108,7 +109,7 @@ def _hidden(part, defined):
     """What runs code that is not to be seen: exec, a function of IPython's, an import of a computed name."""
     if part.hides and part.hides not in defined:
         return part.hides
-    for node in part.walk():
+    for node in part.nodes:
         name = last(node)
         if name in TAMPERS or isinstance(node, ast.alias) and node.name in HIDES:
             return name or node.name
@@ -121,7 +122,7 @@ def _roots(found):
     """The names under which torch's functions are found: torch, nn, F, and what is bound to such as these."""
     roots = {"torch", "nn", "F"}
     for part in found:
-        for node in part.walk():
+        for node in part.nodes:
             if _from_torch(node):
                 roots |= {alias.asname or alias.name for alias in node.names}
             elif isinstance(node, ast.Import):

@@ -24,17 +24,16 @@ ANYTHING, FROM_STAR = "?", "*"  # what a statement binds if its source does not 
 
 @dataclass(eq=False)
 class Part:
-    """Statements that share a line.  binds, uses: names of the module.  strings: where names are looked up by
-    string, the strings.  hides: what in them runs code that does not stand there as it is, or None."""
+    """Statements that share a line, and all nodes in them.  binds, uses: names of the module.  strings: where
+    names are looked up by string, the strings.  hides: what in them runs code that does not stand there as it
+    is, or None."""
 
+    statements: list
     nodes: list
     binds: set
     uses: set
     strings: set
     hides: str | None
-
-    def walk(self):
-        return walk(self.nodes)
 
 
 @functools.lru_cache(maxsize=32)
@@ -46,16 +45,16 @@ def parts(source):
         text, tree = parsed(text)
         if tree is None and depth == 0:
             return None
-        for nodes, segment in by_line(text, tree):
-            part = _part(nodes, segment, ran_by)
-            ran = list(runs(nodes)) if depth < NESTED else []
+        for statements, segment in by_line(text, tree):
+            part = _part(statements, segment, ran_by)
+            ran = list(runs(part.nodes)) if depth < NESTED else []
             for name, code in ran:
                 if code is None:
                     part.hides = name
                     part.binds.add(ANYTHING)
                 else:
                     left.append((code, ran_by if name in MAGICS else name, depth + 1))
-            if not only_magic(nodes, ran):
+            if not only_magic(statements, ran):
                 found.append(part)
     return tuple(found)
 
@@ -84,10 +83,11 @@ def reached(own, others, name, lent=()):
     return list(found.values())
 
 
-def _part(nodes, text, ran_by):
-    part = Part(nodes, *_names(nodes, text), set(), ran_by)
+def _part(statements, text, ran_by):
+    nodes = list(walk(statements))
+    part = Part(statements, nodes, *_names(nodes, text), set(), ran_by)
     words = set()
-    for node in part.walk():
+    for node in nodes:
         words.add(last(node))
         if isinstance(node, ast.alias) and node.name == "*":
             part.binds.add(FROM_STAR)
@@ -97,11 +97,11 @@ def _part(nodes, text, ran_by):
     if words & TAMPERS:
         part.binds.add(FROM_STAR)
     if words & {*LOOKS_UP, *BINDS, *IMPORTS}:
-        texts = folded(part.nodes)
+        texts = folded(nodes)
         part.strings = set(texts.values())
         part.uses |= part.strings
         part.binds |= part.strings if words & BINDS else set()
-        for node in part.walk():
+        for node in nodes:
             if isinstance(node, ast.Call) and last(node.func) in IMPORTS and not (
                     node.args and id(node.args[0]) in texts):
                 part.hides = last(node.func)
@@ -115,7 +115,7 @@ def _names(nodes, text):
         with warnings.catch_warnings(action="ignore"):
             tables = [symtable.symtable(text, "answer", "exec")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # await at the top level, or too deep
-        for node in walk(nodes):
+        for node in nodes:
             name = getattr(node, "asname", None) or getattr(node, "id", None) or getattr(node, "name", None)
             (uses if isinstance(getattr(node, "ctx", None), ast.Load) else binds).add(name)
         return binds - {None}, uses - {None}

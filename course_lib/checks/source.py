@@ -66,8 +66,9 @@ def last(node):
 
 
 def runs(nodes):
-    """(call, code) of each string that statements run; code is None if it does not stand there as it is."""
-    calls = [(node, called) for node in walk(nodes) if (called := _called(node))]
+    """(call, code) of each string that is run; code is None if it does not stand there as it is.  nodes: all
+    of some statements, as for `folded`."""
+    calls = [(node, called) for node in nodes if (called := _called(node))]
     texts = folded(nodes) if calls else {}
     for node, (name, place) in calls:
         code = node.args[place] if len(node.args) > place else None
@@ -85,16 +86,16 @@ def _called(node):
     return (name, OF_IPYTHON[name]) if name in OF_IPYTHON and isinstance(node.func, ast.Attribute) else None
 
 
-def only_magic(nodes, ran):
+def only_magic(statements, ran):
     """Whether they are %magics alone, of which only the code counts that they run."""
-    return len(ran) == len(nodes) and all(isinstance(node, ast.Expr) for node in nodes) and all(
+    return len(ran) == len(statements) and all(isinstance(node, ast.Expr) for node in statements) and all(
         name in MAGICS and code is not None for name, code in ran)
 
 
 def folded(nodes):
-    """{id(node): string} of what is a string, or is put together of strings alone."""
+    """{id(node): string} of those nodes that are strings, or put together of strings alone."""
     found = {}
-    for node in reversed(list(walk(nodes))):  # what stands inside comes first
+    for node in reversed(nodes):  # what stands inside comes first
         pieces = _pieces(node)
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             found[id(node)] = node.value
