@@ -82,7 +82,8 @@ def test_a_learner_sees_what_a_learner_needs(server):
     listed = {entry["name"] for entry in json.loads(server.get("/api/contents/"))["content"]}
     assert {"README.md", "notebooks", "exercises"} <= listed
     assert not listed & {"solutions", "tests", "course_lib", "Makefile", "pyproject.toml", "CONTRIBUTING.md"}
-    assert json.loads(server.get("/api/contents/notebooks/images/00_road.svg?content=0"))["name"]    # README.md shows it
+    shown = "/api/contents/notebooks/images/00_road.svg?content=0"    # in README.md
+    assert json.loads(server.get(shown))["name"]
 
 
 def test_nobody_is_asked_about_news_or_nbgrader(server):
