@@ -64,7 +64,7 @@ def test_two_seeds_ask_different_questions(name):
     item = ITEMS[name]
     asked = [item.inputs(seed) for seed in seeds(name)]
     for first, second in itertools.pairwise(asked):
-        assert len({text(trial) for trial in first} - {text(trial) for trial in second}) >= 2
+        assert not {text(trial) for trial in second} <= {text(trial) for trial in first}
         assert shapes(first) != shapes(second)
 
 
@@ -78,17 +78,16 @@ def test_a_seed_asks_the_same_every_time_and_all_ask_as_much(name):
 
 @each_item
 def test_the_results_of_one_seed_do_not_pass_with_another(name):
-    """Neither looked up by the inputs nor by the number of the call."""
+    """Looked up by the inputs where these are known, by the number of the call otherwise."""
     item = ITEMS[name]
     view = item.view or (lambda trial, output: output)
     asked = [[trial for trial in item.inputs(seed) if in_float32(trial)] for seed in seeds(name)]
     right = [results(item, trials) for trials in asked]
-    for mine, known, trials, expected in zip(asked, right, asked[1:], right[1:], strict=False):
-        assert not {text(trial) for trial in trials} <= {text(trial) for trial in mine}
-        by_number = zip(trials, known, expected, strict=True)
-        assert not all(
-            same(view(trial, replayed), view(trial, output)) for trial, replayed, output in by_number
-        )
+    for (known, outputs), (trials, expected) in itertools.pairwise(zip(asked, right, strict=True)):
+        table = dict(zip(map(text, known), outputs, strict=True))
+        replayed = [table.get(text(trial), output) for trial, output in zip(trials, outputs, strict=True)]
+        assert not all(same(view(trial, one), view(trial, other))
+                       for trial, one, other in zip(trials, replayed, expected, strict=True))
 
 
 def learned(item, seed):

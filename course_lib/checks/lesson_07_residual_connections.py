@@ -319,7 +319,8 @@ def own_norm(x, f, norm, order):
 # ---------------------------------------------------------------- path_counts
 
 def _count_inputs(generator):
-    return [{"n_blocks": n} for n in (*different(generator, 4, 2, 31), 0, 1)]
+    numbers = [*different(generator, 3, 2, 13), whole(generator, 13, 18), 0, 1]    # 2^n paths can be tried
+    return [{"n_blocks": n} for n in numbers]
 
 
 path_counts = Item("path_counts", 1, _count_inputs, residual.path_counts, ("counts, a list of n + 1 numbers",), IN_PATHS,

@@ -530,7 +530,7 @@ def _count_inputs(generator):
         equal, d_model = some(4, 12), 64 * some(2, 9)
         sizes = [(some(3, 12), some(5, 20), 2, some(5, 30)), (some(3, 12), some(5, 20), some(3, 6), some(5, 30)),
                  (equal, equal, 1, some(5, 30)), (some(5, 40), some(5, 120), some(2, 7), some(30, 90)),
-                 (d_model, 4 * d_model, some(4, 13), 1000 * some(8, 41))]
+                 (d_model, 4 * d_model, some(4, 7), 1000 * some(8, 38))]
         return [dict(zip(("d_model", "d_ff", "N", "vocab"), size, strict=True)) for size in sizes]
     return telling(parameter_count, draw)
 
