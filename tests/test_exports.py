@@ -126,7 +126,7 @@ def test_everything_else_works_in_a_release(released):
     assert (done.returncode, done.stdout) == (0, ""), done.stderr  # nothing to install
     hand_in(folder / "exercises" / f"{STEM}.ipynb", {**ANSWERS, "rnn_step": NO_TANH})
     done = shell(released, "course check 01")
-    assert done.returncode == 1 and "the tanh is missing" in done.stdout, done.stderr
+    assert done.returncode == 1 and "The tanh is missing" in done.stdout, done.stderr
     told = json.loads(shell(released, "course status --json").stdout)["exercises"][0]
     assert (told["score"], told["max_score"]) == (FULL - ITEMS["rnn_step"].points, FULL)
     assert "Hint 1 of" in shell(released, "course hint 01 rnn_step").stdout

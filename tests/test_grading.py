@@ -300,7 +300,7 @@ def test_a_page_tells_all_that_helps(graded):
     text = (graded[0] / "out" / "submissions" / "three" / "01.html").read_text(encoding="utf-8")
     told = Page(text).text
     for part in ("One step of the LSTM.", "return torch.sigmoid(o) * torch.tanh(c_t), c_t",
-                 "the gates are read in the order i, f, o, g", "expected", "b_h = torch.tensor([",
+                 "The gates are read in the order i, f, o, g", "expected", "b_h = torch.tensor([",
                  f"section “{ITEMS['lstm_step'].where}”", "notebooks/01_long_term_dependency.ipynb"):
         assert part in told, part
     assert len(re.findall("<details open><summary>Your answer", text)) == 3

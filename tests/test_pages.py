@@ -24,7 +24,7 @@ from course_lib.grading.submissions import Submission
 FIRST, FIFTH = "01_long_term_dependency", "05_query_key_value"
 WORTH = {FIRST: {"rnn_step": 2, "clip_gradient": 1}, FIFTH: {"softmax": 1, "attention": 3}}
 ANSWER = "def attention(Q, K, V, mask=None):\n    scores = Q @ K\n    return scores.softmax(-1) @ V, scores\n"
-SCALE = "the scale is missing: divide the scores by sqrt(d_k) before the softmax."
+SCALE = "The scale is missing. Divide the scores by sqrt(d_k) before the softmax."
 REMARK = "a constant is made without dtype=, so float64 inputs fail."
 BATCH = "the softmax is taken over the batch."
 INPUTS = "Q = torch.tensor([[0.1, -2.5], [1, 0]])\n# K is too large to show: (2, 5, 60)"

@@ -28,42 +28,42 @@ rnn_step = Item("rnn_step", 1, _step_inputs, rnn.rnn_step, ("h_t (B, d_h)",), IN
                              "h_t must lie between -1 and 1: tanh comes last."),))
 
 
-@rnn_step.mistake("the tanh is missing: h_t is the sum itself, so nothing keeps it between -1 and 1.")
+@rnn_step.mistake("The tanh is missing: h_t is the bare sum, so nothing keeps it between -1 and 1.")
 def no_tanh(x_t, h_prev, W_xh, W_hh, b_h):
     return x_t @ W_xh + h_prev @ W_hh + b_h
 
 
-@rnn_step.mistake("the bias b_h is left out of the sum.")
+@rnn_step.mistake("The bias b_h is left out of the sum.")
 def no_bias(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.tanh(x_t @ W_xh + h_prev @ W_hh)
 
 
-@rnn_step.mistake("W_hh is transposed: h_prev stands on the left as a row, so it is h_prev @ W_hh.")
+@rnn_step.mistake("W_hh is transposed. In this course h_prev is a row on the left, so the product is h_prev @ W_hh.")
 def W_hh_transposed(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.tanh(x_t @ W_xh + h_prev @ W_hh.T + b_h)
 
 
-@rnn_step.mistake("the input x_t is ignored: the term x_t @ W_xh is missing.")
+@rnn_step.mistake("The input x_t is ignored: the term x_t @ W_xh is missing.")
 def input_ignored(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.tanh(h_prev @ W_hh + b_h)
 
 
-@rnn_step.mistake("the previous state is ignored: the term h_prev @ W_hh is missing, so nothing is remembered.")
+@rnn_step.mistake("The previous state is ignored: the term h_prev @ W_hh is missing, so nothing is remembered.")
 def state_ignored(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.tanh(x_t @ W_xh + b_h)
 
 
-@rnn_step.mistake("the bias is added after the tanh; it belongs inside, beside the two products.")
+@rnn_step.mistake("The bias is added after the tanh. It belongs inside the tanh, next to the two products.")
 def bias_after_tanh(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.tanh(x_t @ W_xh + h_prev @ W_hh) + b_h
 
 
-@rnn_step.mistake("a sigmoid stands where the formula has tanh.")
+@rnn_step.mistake("A sigmoid is used where the formula has a tanh.")
 def sigmoid_for_tanh(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.sigmoid(x_t @ W_xh + h_prev @ W_hh + b_h)
 
 
-@rnn_step.mistake("tanh is taken of each term before they are added; it is taken once, of the sum.")
+@rnn_step.mistake("The tanh is applied to each term before they are added. Apply it once, to the sum.")
 def tanh_of_each_term(x_t, h_prev, W_xh, W_hh, b_h):
     return torch.tanh(x_t @ W_xh) + torch.tanh(h_prev @ W_hh) + b_h
 
@@ -94,48 +94,47 @@ def _walk(X, h_0, weights, order=None, carry=True):
     return states
 
 
-@rnn_forward.mistake("the state is not carried on: every step starts from h_0 again; give the next step the new h_t.")
+@rnn_forward.mistake("The state is not carried forward: every step starts again from h_0. Give each step the h_t of the step before.")
 def state_not_carried(X, h_0, *weights):
     return torch.stack(_walk(X, h_0, weights, carry=False), dim=1)
 
 
-@rnn_forward.mistake("time and batch are swapped: X is (B, n, d_in), so step t reads X[:, t], not X[t].")
+@rnn_forward.mistake("Time and batch are swapped: X is (B, n, d_in), so step t reads X[:, t], not X[t].")
 def time_and_batch_swapped(X, h_0, *weights):
     return torch.stack(_walk(X.transpose(0, 1), h_0, weights), dim=0)
 
 
-@rnn_forward.mistake("the states are stacked along the wrong axis: H is (B, n, d_h), so time is dim=1.")
+@rnn_forward.mistake("The states are stacked along the wrong axis: H is (B, n, d_h), so time is dim=1.")
 def stacked_along_batch(X, h_0, *weights):
     return torch.stack(_walk(X, h_0, weights), dim=0)
 
 
-@rnn_forward.mistake("only the last state is returned; H holds the state after every step, (B, n, d_h).")
+@rnn_forward.mistake("Only the last state is returned. H holds the state after every step, with shape (B, n, d_h).")
 def only_the_last(X, h_0, *weights):
     return _walk(X, h_0, weights)[-1]
 
 
-@rnn_forward.mistake("the sequence is read from its end: step 1 must read X[:, 0].")
+@rnn_forward.mistake("The sequence is read from its end: step 1 must read X[:, 0].")
 def reads_backwards(X, h_0, *weights):
     return torch.stack(_walk(X, h_0, weights, order=range(X.size(1) - 1, -1, -1)), dim=1)
 
 
-@rnn_forward.mistake("the states are right but in reversed order: H[:, 0] must be the state after the first step.")
+@rnn_forward.mistake("The states are right but in reversed order: H[:, 0] must be the state after the first step.")
 def reversed_order(X, h_0, *weights):
     return torch.stack(_walk(X, h_0, weights)[::-1], dim=1)
 
 
-@rnn_forward.mistake("the sequence is read from its end and the states are put back in place: that is the backward "
-                     "half of a two-way RNN; here step 1 reads X[:, 0].")
+@rnn_forward.mistake("The sequence is read from its end and the states are put back in place. That is the backward half of a bidirectional RNN; here step 1 reads X[:, 0].")
 def backward_direction(X, h_0, *weights):
     return torch.stack(_walk(X, h_0, weights, order=range(X.size(1) - 1, -1, -1))[::-1], dim=1)
 
 
-@rnn_forward.mistake("h_0 itself stands in H: H begins with the state after the first step and has n entries.")
+@rnn_forward.mistake("H contains h_0. It should begin with the state after the first step and have n entries.")
 def h_0_included(X, h_0, *weights):
     return torch.stack([h_0, *_walk(X, h_0, weights)], dim=1)
 
 
-@rnn_forward.mistake("h_0 is shifted into H and the last state is lost: H[:, t] is the state AFTER reading X[:, t].")
+@rnn_forward.mistake("H is shifted by one: it begins with h_0 and lacks the last state. H[:, t] is the state AFTER reading X[:, t].")
 def one_state_late(X, h_0, *weights):
     return torch.stack([h_0, *_walk(X, h_0, weights)[:-1]], dim=1)
 
@@ -174,23 +173,22 @@ def _jacobian(H, W_hh, t):
     return W_hh * (1 - H[t] ** 2)
 
 
-@gradient_norms.mistake("the derivative of tanh is missing: each step multiplies by W_hh AND by 1 - h^2.")
+@gradient_norms.mistake("The derivative of tanh is missing: each step multiplies by W_hh AND by 1 - h^2.")
 def tanh_derivative_left_out(H, W_hh):
     return _norms(H, W_hh, lambda H, W_hh, t: W_hh)
 
 
-@gradient_norms.mistake("1 - h^2 scales the rows of W_hh; it belongs to the columns, since column j of W_hh makes "
-                        "unit j of the next state (the column-vector formula has the transpose of W_hh there).")
+@gradient_norms.mistake("1 - h^2 scales the rows of W_hh. It should scale the columns, since column j of W_hh produces unit j of the next state (in the column-vector convention W_hh is transposed here).")
 def W_hh_not_transposed(H, W_hh):
     return _norms(H, W_hh, lambda H, W_hh, t: torch.diag(1 - H[t] ** 2) @ W_hh)
 
 
-@gradient_norms.mistake("one step too few: dh_n/dh_n counts too, its norm sqrt(d_h) is the last of n entries.")
+@gradient_norms.mistake("There is one step too few: dh_n/dh_n counts too, and its norm, sqrt(d_h), is the last of the n entries.")
 def one_step_too_few(H, W_hh):
     return rnn.gradient_norms(H, W_hh)[:-1]
 
 
-@gradient_norms.mistake("one step too many: between h_t and h_n lie n - t steps, none of them for the last entry.")
+@gradient_norms.mistake("There is one step too many: between h_t and h_n lie n - t steps, so the last entry has none.")
 def one_step_too_many(H, W_hh):
     grad = torch.eye(H.size(1), dtype=H.dtype)
     norms = []
@@ -200,38 +198,38 @@ def one_step_too_many(H, W_hh):
     return torch.stack(norms[::-1])
 
 
-@gradient_norms.mistake("the Jacobians are multiplied element by element (*); the chain rule takes the matrix product (@).")
+@gradient_norms.mistake("The Jacobians are multiplied element by element (*). The chain rule needs the matrix product (@).")
 def elementwise_product(H, W_hh):
     return _norms(H, W_hh, _jacobian, product=torch.mul)
 
 
-@gradient_norms.mistake("1 - h^2 is taken of the state before the step; tanh gave the state AFTER it, h_{t+1}.")
+@gradient_norms.mistake("1 - h^2 is computed from the state before the step. Use the state AFTER it, h_{t+1}, which is the output of that tanh.")
 def derivative_one_step_early(H, W_hh):
     return _norms(H, W_hh, lambda H, W_hh, t: W_hh * (1 - H[t - 1] ** 2))
 
 
-@gradient_norms.mistake("the norms come in reversed order: the first entry belongs to h_1, the last to h_n.")
+@gradient_norms.mistake("The norms are in reversed order: the first entry belongs to h_1, the last to h_n.")
 def reversed_norms(H, W_hh):
     return rnn.gradient_norms(H, W_hh).flip(0)
 
 
-@gradient_norms.mistake("this is the largest singular value; the Frobenius norm is the root of the sum of all squares.")
+@gradient_norms.mistake("This is the largest singular value. The Frobenius norm is the square root of the sum of all squared entries.")
 def spectral_norm(H, W_hh):
     return _norms(H, W_hh, _jacobian, norm=lambda grad: torch.linalg.matrix_norm(grad, 2))
 
 
-@gradient_norms.mistake("the root is missing: these are the squares of the norms.")
+@gradient_norms.mistake("The square root is missing: these are the squares of the norms.")
 def squared_norm(H, W_hh):
     return rnn.gradient_norms(H, W_hh) ** 2
 
 
-@gradient_norms.mistake("each entry is the norm of one step's Jacobian alone; multiply all of them from t to n.")
+@gradient_norms.mistake("Each entry is the norm of a single step's Jacobian. Multiply the Jacobians of all steps from t to n.")
 def not_accumulated(H, W_hh):
     steps = [_jacobian(H, W_hh, t + 1).norm() for t in range(len(H) - 1)]
     return torch.stack([*steps, torch.eye(H.size(1), dtype=H.dtype).norm()])
 
 
-@gradient_norms.mistake("1 - h stands where the derivative of tanh is 1 - h^2.")
+@gradient_norms.mistake("1 - h is used where the derivative of tanh is 1 - h^2.")
 def derivative_not_squared(H, W_hh):
     return _norms(H, W_hh, lambda H, W_hh, t: W_hh * (1 - H[t]))
 
@@ -261,100 +259,99 @@ def _lstm(x_t, h_prev, c_prev, W, U, b, order=(0, 1, 2, 3), candidate=torch.tanh
     return torch.sigmoid(o) * squash(c_t), c_t
 
 
-@lstm_step.mistake("the gates are read in the order i, f, o, g, or exchanged in the formulas; the last axis holds i, f, g, o.")
+@lstm_step.mistake("The gates are read in the order i, f, o, g, or are exchanged in the formulas. The last axis holds i, f, g, o.")
 def order_ifog(*inputs):
     return _lstm(*inputs, order=(0, 1, 3, 2))
 
 
-@lstm_step.mistake("the gates are read in the order f, i, g, o, or i and f are exchanged: c_t = f * c_prev + i * g; the last "
-                   "axis holds i, f, g, o.")
+@lstm_step.mistake("The gates are read in the order f, i, g, o, or i and f are exchanged: c_t = f * c_prev + i * g. The last axis holds i, f, g, o.")
 def order_figo(*inputs):
     return _lstm(*inputs, order=(1, 0, 2, 3))
 
 
-@lstm_step.mistake("the gates are read in the order f, i, o, g, or exchanged in the formulas; the last axis holds i, f, g, o.")
+@lstm_step.mistake("The gates are read in the order f, i, o, g, or are exchanged in the formulas. The last axis holds i, f, g, o.")
 def order_fiog(*inputs):
     return _lstm(*inputs, order=(1, 0, 3, 2))
 
 
-@lstm_step.mistake("the gates are read in the order i, g, f, o, or exchanged in the formulas; the last axis holds i, f, g, o.")
+@lstm_step.mistake("The gates are read in the order i, g, f, o, or are exchanged in the formulas. The last axis holds i, f, g, o.")
 def order_igfo(*inputs):
     return _lstm(*inputs, order=(0, 2, 1, 3))
 
 
-@lstm_step.mistake("the gates are read in the order i, o, f, g, or exchanged in the formulas; the last axis holds i, f, g, o.")
+@lstm_step.mistake("The gates are read in the order i, o, f, g, or are exchanged in the formulas. The last axis holds i, f, g, o.")
 def order_iofg(*inputs):
     return _lstm(*inputs, order=(0, 2, 3, 1))
 
 
-@lstm_step.mistake("h_t lacks a tanh: it is o * tanh(c_t), not o * c_t.")
+@lstm_step.mistake("A tanh is missing in h_t: it is o * tanh(c_t), not o * c_t.")
 def tanh_of_c_left_out(*inputs):
     return _lstm(*inputs, squash=lambda c_t: c_t)
 
 
-@lstm_step.mistake("the candidate g takes tanh; the sigmoid is for the three gates i, f and o.")
+@lstm_step.mistake("The candidate g goes through a sigmoid. It takes a tanh; the sigmoid is for the three gates i, f and o.")
 def sigmoid_for_g(*inputs):
     return _lstm(*inputs, candidate=torch.sigmoid)
 
 
-@lstm_step.mistake("the candidate g lacks its tanh.")
+@lstm_step.mistake("The tanh of the candidate g is missing.")
 def no_tanh_for_g(*inputs):
     return _lstm(*inputs, candidate=lambda g: g)
 
 
-@lstm_step.mistake("the gates lack their sigmoid: without it they are no shares between 0 and 1.")
+@lstm_step.mistake("The sigmoid of the gates is missing. Without it their values are not between 0 and 1.")
 def gates_without_sigmoid(x_t, h_prev, c_prev, W, U, b):
     i, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
     c_t = f * c_prev + i * torch.tanh(g)
     return o * torch.tanh(c_t), c_t
 
 
-@lstm_step.mistake("the two results are swapped: h_t comes first, c_t second.")
+@lstm_step.mistake("The two results are swapped: h_t comes first, c_t second.")
 def results_swapped(*inputs):
     return rnn.lstm_step(*inputs)[::-1]
 
 
-@lstm_step.mistake("only h_t is returned; the next step needs c_t as well: return h_t, c_t.")
+@lstm_step.mistake("Only h_t is returned. The next step needs c_t as well: return h_t, c_t.")
 def only_h(*inputs):
     return rnn.lstm_step(*inputs)[0]
 
 
-@lstm_step.mistake("the bias b is left out.")
+@lstm_step.mistake("The bias b is left out.")
 def lstm_no_bias(x_t, h_prev, c_prev, W, U, b):
     return rnn.lstm_step(x_t, h_prev, c_prev, W, U, torch.zeros_like(b))
 
 
-@lstm_step.mistake("the forget gate is missing: c_t is f * c_prev + i * g, the old cell is scaled by f before it is kept.")
+@lstm_step.mistake("The forget gate is missing. In c_t = f * c_prev + i * g, f scales the old cell state before it is kept.")
 def forget_gate_left_out(x_t, h_prev, c_prev, W, U, b):
     i, _, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
     c_t = c_prev + torch.sigmoid(i) * torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(c_t), c_t
 
 
-@lstm_step.mistake("the input gate is missing: c_t is f * c_prev + i * g, the candidate is scaled by i before it is added.")
+@lstm_step.mistake("The input gate is missing. In c_t = f * c_prev + i * g, i scales the candidate before it is added.")
 def input_gate_left_out(x_t, h_prev, c_prev, W, U, b):
     _, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)
     c_t = torch.sigmoid(f) * c_prev + torch.tanh(g)
     return torch.sigmoid(o) * torch.tanh(c_t), c_t
 
 
-@lstm_step.mistake("the output gate is missing: h_t is o * tanh(c_t).")
+@lstm_step.mistake("The output gate is missing: h_t is o * tanh(c_t).")
 def output_gate_left_out(x_t, h_prev, c_prev, W, U, b):
     c_t = rnn.lstm_step(x_t, h_prev, c_prev, W, U, b)[1]
     return torch.tanh(c_t), c_t
 
 
-@lstm_step.mistake("the forget gate scales h_prev; it scales the cell: c_t = f * c_prev + i * g.")
+@lstm_step.mistake("The forget gate scales h_prev. It should scale the cell state: c_t = f * c_prev + i * g.")
 def forgets_the_state(x_t, h_prev, c_prev, W, U, b):
     return rnn.lstm_step(x_t, h_prev, h_prev, W, U, b)
 
 
-@lstm_step.mistake("the second result is the old cell; return the new one, c_t.")
+@lstm_step.mistake("The second result is the old cell state. Return the new one, c_t.")
 def old_cell_returned(x_t, h_prev, c_prev, W, U, b):
     return rnn.lstm_step(x_t, h_prev, c_prev, W, U, b)[0], c_prev.clone()
 
 
-@lstm_step.mistake("h_t is made from the old cell: use tanh(c_t), the new one.")
+@lstm_step.mistake("h_t is computed from the old cell state. Use tanh(c_t), with the new one.")
 def old_cell_in_h(x_t, h_prev, c_prev, W, U, b):
     o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)[3]
     return torch.sigmoid(o) * torch.tanh(c_prev), rnn.lstm_step(x_t, h_prev, c_prev, W, U, b)[1]
@@ -384,15 +381,14 @@ def _gru(x_t, h_prev, W, U, b_W, b_U, order=(0, 1, 2), squash=torch.tanh, reset=
     return (1 - z) * n + z * h_prev
 
 
-@gru_step.mistake("z and 1 - z are swapped: here z keeps the old state, h_t = (1 - z) * n + z * h_prev.")
+@gru_step.mistake("z and 1 - z are swapped. Here z keeps the old state: h_t = (1 - z) * n + z * h_prev.")
 def z_swapped(x_t, h_prev, W, U, b_W, b_U):
     (x_r, x_z, x_n), (h_r, h_z, h_n) = (x_t @ W + b_W).chunk(3, -1), (h_prev @ U + b_U).chunk(3, -1)
     r, z = torch.sigmoid(x_r + h_r), torch.sigmoid(x_z + h_z)
     return z * torch.tanh(x_n + r * h_n) + (1 - z) * h_prev
 
 
-@gru_step.mistake("the reset gate is applied before the product with U (the paper's form, its bias outside); "
-                  "torch.nn.GRU and this exercise apply it after: r * (h_prev @ U_n + b_U_n).")
+@gru_step.mistake("The reset gate is applied before the product with U (the form in the paper, with the bias outside). torch.nn.GRU and this exercise apply it afterwards: r * (h_prev @ U_n + b_U_n).")
 def reset_before_product(x_t, h_prev, W, U, b_W, b_U):
     d_h = h_prev.size(-1)
     r, z = torch.sigmoid((x_t @ W + b_W + h_prev @ U + b_U)[:, :2 * d_h]).chunk(2, -1)
@@ -400,7 +396,7 @@ def reset_before_product(x_t, h_prev, W, U, b_W, b_U):
     return (1 - z) * n + z * h_prev
 
 
-@gru_step.mistake("the bias b_U of the candidate stands outside the reset gate; it belongs inside: r * (h_prev @ U_n + b_U_n).")
+@gru_step.mistake("The candidate's bias b_U is outside the reset gate. It belongs inside: r * (h_prev @ U_n + b_U_n).")
 def bias_outside_reset(x_t, h_prev, W, U, b_W, b_U):
     d_h = h_prev.size(-1)
     r, z = torch.sigmoid((x_t @ W + b_W + h_prev @ U + b_U)[:, :2 * d_h]).chunk(2, -1)
@@ -408,7 +404,7 @@ def bias_outside_reset(x_t, h_prev, W, U, b_W, b_U):
     return (1 - z) * n + z * h_prev
 
 
-@gru_step.mistake("both biases of the candidate stand inside the reset gate; b_W belongs outside: x W_n + b_W_n + r * (...).")
+@gru_step.mistake("Both biases of the candidate are inside the reset gate. b_W belongs outside: x W_n + b_W_n + r * (...).")
 def both_biases_inside_reset(x_t, h_prev, W, U, b_W, b_U):
     d_h = h_prev.size(-1)
     r, z = torch.sigmoid((x_t @ W + b_W + h_prev @ U + b_U)[:, :2 * d_h]).chunk(2, -1)
@@ -416,42 +412,42 @@ def both_biases_inside_reset(x_t, h_prev, W, U, b_W, b_U):
     return (1 - z) * n + z * h_prev
 
 
-@gru_step.mistake("the parts are read in the order z, r, n, or r and z are exchanged in the formulas; the last axis holds r, z, n.")
+@gru_step.mistake("The parts are read in the order z, r, n, or r and z are exchanged in the formulas. The last axis holds r, z, n.")
 def order_zrn(*inputs):
     return _gru(*inputs, order=(1, 0, 2))
 
 
-@gru_step.mistake("the candidate n takes tanh; the sigmoid is for the two gates r and z.")
+@gru_step.mistake("The candidate n goes through a sigmoid. It takes a tanh; the sigmoid is for the two gates r and z.")
 def sigmoid_for_n(*inputs):
     return _gru(*inputs, squash=torch.sigmoid)
 
 
-@gru_step.mistake("the candidate n lacks its tanh.")
+@gru_step.mistake("The tanh of the candidate n is missing.")
 def no_tanh_for_n(*inputs):
     return _gru(*inputs, squash=lambda n: n)
 
 
-@gru_step.mistake("the reset gate r is not used: it scales what the candidate sees of the old state.")
+@gru_step.mistake("The reset gate r is not used. It scales the old state's contribution to the candidate.")
 def reset_left_out(*inputs):
     return _gru(*inputs, reset=False)
 
 
-@gru_step.mistake("the biases b_W and b_U are left out.")
+@gru_step.mistake("The biases b_W and b_U are left out.")
 def gru_no_bias(x_t, h_prev, W, U, b_W, b_U):
     return rnn.gru_step(x_t, h_prev, W, U, torch.zeros_like(b_W), torch.zeros_like(b_U))
 
 
-@gru_step.mistake("the bias b_W is left out.")
+@gru_step.mistake("The bias b_W is left out.")
 def gru_no_b_w(x_t, h_prev, W, U, b_W, b_U):
     return rnn.gru_step(x_t, h_prev, W, U, torch.zeros_like(b_W), b_U)
 
 
-@gru_step.mistake("the bias b_U is left out.")
+@gru_step.mistake("The bias b_U is left out.")
 def gru_no_b_u(x_t, h_prev, W, U, b_W, b_U):
     return rnn.gru_step(x_t, h_prev, W, U, b_W, torch.zeros_like(b_U))
 
 
-@gru_step.mistake("the candidate alone is returned; it is mixed with the old state: (1 - z) * n + z * h_prev.")
+@gru_step.mistake("Only the candidate is returned. Mix it with the old state: (1 - z) * n + z * h_prev.")
 def only_the_candidate(x_t, h_prev, W, U, b_W, b_U):
     (x_r, _, x_n), (h_r, _, h_n) = (x_t @ W + b_W).chunk(3, -1), (h_prev @ U + b_U).chunk(3, -1)
     return torch.tanh(x_n + torch.sigmoid(x_r + h_r) * h_n)
@@ -484,23 +480,22 @@ def _global_norm(grads):
     return torch.sqrt(sum(grad.pow(2).sum() for grad in grads))
 
 
-@clip_gradient.mistake("each tensor is clipped by its own norm, which turns the direction of the whole; take one norm "
-                       "over all of them.")
+@clip_gradient.mistake("Each tensor is clipped by its own norm, which changes the direction of the gradient as a whole. Take one norm over all tensors together.")
 def per_tensor(grads, max_norm):
     return [grad * min(1.0, max_norm / float(grad.norm())) for grad in grads]
 
 
-@clip_gradient.mistake("single values are clipped to +-max_norm, which turns the direction; scale all of them by one factor.")
+@clip_gradient.mistake("Single values are clipped to +-max_norm, which changes the direction of the gradient. Scale all values by one common factor.")
 def clips_values(grads, max_norm):
     return [grad.clamp(-max_norm, max_norm) for grad in grads]
 
 
-@clip_gradient.mistake("a gradient shorter than max_norm is stretched: the factor is min(1, max_norm / norm).")
+@clip_gradient.mistake("A gradient shorter than max_norm is scaled up. The factor is min(1, max_norm / norm).")
 def scales_up(grads, max_norm):
     return [grad * max_norm / _global_norm(grads) for grad in grads]
 
 
-@clip_gradient.mistake("the gradients given are changed in place: return new tensors, the caller still needs the old.")
+@clip_gradient.mistake("The gradients passed in are changed in place. Return new tensors: the caller still needs the old ones.")
 def changes_its_inputs(grads, max_norm):
     scale = min(1.0, max_norm / float(_global_norm(grads)))
     for grad in grads:
@@ -508,27 +503,27 @@ def changes_its_inputs(grads, max_norm):
     return grads
 
 
-@clip_gradient.mistake("the norms of the tensors are added; the norm of the whole is the root of the sum of all squares.")
+@clip_gradient.mistake("The norms of the tensors are added. The global norm is the square root of the sum of all squared values.")
 def sum_of_norms(grads, max_norm):
     return [grad * min(1.0, max_norm / float(sum(g.norm() for g in grads))) for grad in grads]
 
 
-@clip_gradient.mistake("the root is missing in the norm: max_norm is divided by the sum of squares.")
+@clip_gradient.mistake("The square root is missing in the norm: max_norm is divided by the sum of squares.")
 def root_left_out(grads, max_norm):
     return [grad * min(1.0, max_norm / float(_global_norm(grads) ** 2)) for grad in grads]
 
 
-@clip_gradient.mistake("the gradients become unit vectors: multiply by max_norm / norm, not by 1 / norm.")
+@clip_gradient.mistake("The gradients are scaled to length 1. Multiply by max_norm / norm, not by 1 / norm.")
 def unit_length(grads, max_norm):
     return [grad / _global_norm(grads) if _global_norm(grads) > max_norm else grad for grad in grads]
 
 
-@clip_gradient.mistake("the comparison is turned round: scale where the norm is LARGER than max_norm.")
+@clip_gradient.mistake("The comparison is the wrong way round: scale the gradients when the norm is LARGER than max_norm.")
 def comparison_turned(grads, max_norm):
     return [grad * max(1.0, max_norm / float(_global_norm(grads))) for grad in grads]
 
 
-@clip_gradient.mistake("nothing is clipped: the gradients come back as they were.")
+@clip_gradient.mistake("Nothing is clipped: the gradients are returned unchanged.")
 def nothing_clipped(grads, max_norm):
     return [grad.clone() for grad in grads]
 

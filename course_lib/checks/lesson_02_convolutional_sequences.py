@@ -51,104 +51,99 @@ def _convolve(X, W, b, dilation=1, left=None, right=0, pad=F.pad):
     return b + sum(padded[:, j * dilation:j * dilation + n] @ W[j] for j in range(len(W)))
 
 
-@causal_conv1d.mistake("it sees the future: half of the padding stands on the right; a causal convolution has all "
-                       "(k - 1) * dilation zeros on the left.")
+@causal_conv1d.mistake("The output depends on the future: half of the padding is on the right. A causal convolution puts all (k - 1) * dilation zeros on the left.")
 def sees_the_future(X, W, b, dilation=1):
     half = (len(W) - 1) * dilation // 2
     return _convolve(X, W, b, dilation, left=half, right=half)
 
 
-@causal_conv1d.mistake("it sees only the future: the zeros stand on the right; put all of them on the left.")
+@causal_conv1d.mistake("The padding is on the right, so each output sees only the present and the future. Put all of the zeros on the left.")
 def pads_on_the_right(X, W, b, dilation=1):
     return _convolve(X, W, b, dilation, left=0, right=(len(W) - 1) * dilation)
 
 
-@causal_conv1d.mistake("it looks to the right: t + ... stands where t - ... belongs, so that W[0] meets the farthest "
-                       "FUTURE word.")
+@causal_conv1d.mistake("The convolution looks to the right: it uses t + ... where t - ... belongs, so W[0] meets the most distant FUTURE input.")
 def looks_to_the_right(X, W, b, dilation=1):
     return _convolve(X.flip(1), W, b, dilation).flip(1)
 
 
-@causal_conv1d.mistake("the dilation is ignored: neighbouring weights meet words that are `dilation` apart, not 1.")
+@causal_conv1d.mistake("The dilation is ignored. Neighbouring weights meet inputs that are `dilation` positions apart, not 1.")
 def dilation_ignored(X, W, b, dilation=1):
     return _convolve(X, W, b, 1)
 
 
-@causal_conv1d.mistake("the dilation is one too large: 1 means no gap, 2 means every second word.")
+@causal_conv1d.mistake("The dilation is one too large: dilation 1 means no gap, dilation 2 means every second input.")
 def dilation_counts_the_gap(X, W, b, dilation=1):
     return _convolve(X, W, b, dilation + 1)
 
 
-@causal_conv1d.mistake("the dilation is used as a stride: every position has an output, the gaps lie between the inputs.")
+@causal_conv1d.mistake("The dilation is used as a stride. Every position has an output; the gaps are between the inputs.")
 def dilation_as_stride(X, W, b, dilation=1):
     return _convolve(X, W, b, 1)[:, ::dilation]
 
 
-@causal_conv1d.mistake("the kernel is flipped: W[k - 1] meets the present word and W[0] the farthest.")
+@causal_conv1d.mistake("The kernel is flipped: W[k - 1] meets the present input and W[0] the oldest one.")
 def kernel_flipped(X, W, b, dilation=1):
     return _convolve(X, W.flip(0), b, dilation)
 
 
-@causal_conv1d.mistake("the present word is left out: everything comes one position late; Y[t] depends on X[t] too.")
+@causal_conv1d.mistake("The present input is left out, so every output is one position late. Y[t] depends on X[t] too.")
 def present_left_out(X, W, b, dilation=1):
     return _convolve(F.pad(X, (0, 0, 1, 0))[:, :-1], W, b, dilation)
 
 
-@causal_conv1d.mistake("only the present word is used: the other k - 1 weights meet the words before it.")
+@causal_conv1d.mistake("Only the present input is used. The other k - 1 weights meet the inputs before it.")
 def only_the_present(X, W, b, dilation=1):
     return X @ W[-1] + b
 
 
-@causal_conv1d.mistake("the padding is missing, so the output is shorter than the input: zeros stand for the words "
-                       "before the start.")
+@causal_conv1d.mistake("The padding is missing, so the output is shorter than the input. Zeros stand for the inputs before the start.")
 def no_padding(X, W, b, dilation=1):
     reach = (len(W) - 1) * dilation
     return torch.stack([b + sum(X[:, t - reach + j * dilation] @ W[j] for j in range(len(W)))
                         for t in range(reach, X.size(1))], dim=1)
 
 
-@causal_conv1d.mistake("positions with too few words before them have no output: use the words there are, with zeros "
-                       "for the missing ones.")
+@causal_conv1d.mistake("Positions with an incomplete window have no output. Use the inputs that exist, and zeros for the missing ones.")
 def waits_for_a_full_window(X, W, b, dilation=1):
     Y = _convolve(X, W, b, dilation)
     missing = torch.arange(X.size(1)) < (len(W) - 1) * dilation
     return Y.masked_fill(missing[:, None], 0.0)
 
 
-@causal_conv1d.mistake("the sequence is taken as a circle: the words before the start are zeros, not the words from "
-                       "the end (torch.roll brings those).")
+@causal_conv1d.mistake("The sequence is treated as a circle (torch.roll does that). The inputs before the start are zeros, not the ones from the end.")
 def wraps_around(X, W, b, dilation=1):
     k = len(W)
     return b + sum(X.roll((k - 1 - j) * dilation, dims=1) @ W[j] for j in range(k))
 
 
-@causal_conv1d.mistake("the padding repeats the first word; before the start there are zeros.")
+@causal_conv1d.mistake("The padding repeats the first input. Before the start there are zeros.")
 def repeats_the_first_word(X, W, b, dilation=1):
     first = X[:, :1].expand(-1, (len(W) - 1) * dilation, -1)
     return _convolve(torch.cat([first, X], dim=1), W, b, dilation, left=0)[:, :X.size(1)]
 
 
-@causal_conv1d.mistake("the bias b is left out.")
+@causal_conv1d.mistake("The bias b is left out.")
 def bias_left_out(X, W, b, dilation=1):
     return _convolve(X, W, torch.zeros_like(b), dilation)
 
 
-@causal_conv1d.mistake("the bias is added once for each of the k weights; add it once.")
+@causal_conv1d.mistake("The bias is added once for each of the k weights. Add it only once.")
 def bias_for_every_weight(X, W, b, dilation=1):
     return _convolve(X, W, len(W) * b, dilation)
 
 
-@causal_conv1d.mistake("this is the mean over the k weights; the formula has a sum.")
+@causal_conv1d.mistake("This is the mean over the k weights. The formula has a sum.")
 def mean_for_sum(X, W, b, dilation=1):
     return _convolve(X, W / len(W), b, dilation)
 
 
-@causal_conv1d.mistake("each W[j] is transposed: a word is a row and stands on the left, X[:, t] @ W[j].")
+@causal_conv1d.mistake("Each W[j] is transposed. An input is a row on the left: X[:, t] @ W[j].")
 def W_transposed(X, W, b, dilation=1):
     return _convolve(X, W.transpose(1, 2), b, dilation)
 
 
-@causal_conv1d.mistake("it runs along the batch: X is (B, n, d_in), so time is axis 1.")
+@causal_conv1d.mistake("The convolution runs along the batch. X is (B, n, d_in), so time is axis 1.")
 def along_the_batch(X, W, b, dilation=1):
     return _convolve(X.transpose(0, 1), W, b, dilation).transpose(0, 1)
 
@@ -174,79 +169,77 @@ receptive_field = Item("receptive_field", 1, _field_inputs, convolution.receptiv
                        gradients=False)
 
 
-@receptive_field.mistake("one too few: the present word counts too, 1 + ...")
+@receptive_field.mistake("The result is one too small: the present position counts too, 1 + ...")
 def present_not_counted(kernel_size, dilations):
     return (kernel_size - 1) * sum(dilations)
 
 
-@receptive_field.mistake("the dilations are ignored: a layer with dilation 4 adds 4 (k - 1) words, not k - 1.")
+@receptive_field.mistake("The dilations are ignored. A layer with dilation 4 adds 4 (k - 1) positions, not k - 1.")
 def ignores_dilation(kernel_size, dilations):
     return 1 + (kernel_size - 1) * len(dilations)
 
 
-@receptive_field.mistake("the layers' fields are multiplied; each layer ADDS (k - 1) * dilation words.")
+@receptive_field.mistake("The receptive fields of the layers are multiplied. Each layer ADDS (k - 1) * dilation positions.")
 def multiplies(kernel_size, dilations):
     return math.prod(1 + (kernel_size - 1) * dilation for dilation in dilations)
 
 
-@receptive_field.mistake("k to the number of layers is the field only if the dilations are 1, k, k^2, ...; use the ones given.")
+@receptive_field.mistake("k to the power of the number of layers is right only if the dilations are 1, k, k^2, ... Use the dilations that are given.")
 def power_of_k(kernel_size, dilations):
     return kernel_size ** len(dilations)
 
 
-@receptive_field.mistake("2 to the number of layers is the field only if k = 2 and the dilations double; use the ones given.")
+@receptive_field.mistake("2 to the power of the number of layers is right only if k = 2 and the dilations double. Use the dilations that are given.")
 def power_of_two(kernel_size, dilations):
     return 2 ** len(dilations)
 
 
-@receptive_field.mistake("k stands where k - 1 belongs: one of the k weights meets the position itself and adds nothing.")
+@receptive_field.mistake("k is used where k - 1 belongs: one of the k weights meets the position itself and adds nothing.")
 def k_for_k_minus_1(kernel_size, dilations):
     return 1 + kernel_size * sum(dilations)
 
 
-@receptive_field.mistake("this is k times the sum of the dilations: it must be k - 1 times that sum, and 1 for the present.")
+@receptive_field.mistake("This is k times the sum of the dilations. It should be 1, for the present, plus k - 1 times that sum.")
 def k_times_the_sum(kernel_size, dilations):
     return kernel_size * sum(dilations)
 
 
-@receptive_field.mistake("the present word is counted in every layer; count it once: 1 + the words that each layer adds.")
+@receptive_field.mistake("The present position is counted in every layer. Count it once: 1 + what each layer adds.")
 def fields_added(kernel_size, dilations):
     return sum(1 + (kernel_size - 1) * dilation for dilation in dilations)
 
 
-@receptive_field.mistake("it starts from k instead of 1, so one layer is counted twice.")
+@receptive_field.mistake("The count starts from k instead of 1, so one layer is counted twice.")
 def starts_from_k(kernel_size, dilations):
     return kernel_size + (kernel_size - 1) * sum(dilations)
 
 
-@receptive_field.mistake("only the last layer is counted; every layer adds its (k - 1) * dilation.")
+@receptive_field.mistake("Only the last layer is counted. Every layer adds its (k - 1) * dilation.")
 def only_the_last_layer(kernel_size, dilations):
     return 1 + (kernel_size - 1) * dilations[-1]
 
 
-@receptive_field.mistake("both sides are counted; a causal convolution sees the past only.")
+@receptive_field.mistake("Both sides are counted. A causal convolution sees only the past.")
 def both_sides(kernel_size, dilations):
     return 1 + 2 * (kernel_size - 1) * sum(dilations)
 
 
-@receptive_field.mistake("the dilations are multiplied; each layer adds its own (k - 1) * dilation words, so they are summed.")
+@receptive_field.mistake("The dilations are multiplied. Each layer adds its own (k - 1) * dilation positions, so sum them.")
 def dilations_multiplied(kernel_size, dilations):
     return 1 + (kernel_size - 1) * math.prod(dilations)
 
 
-@receptive_field.mistake("the layers are multiplied, each as k * dilation; each layer ADDS (k - 1) * dilation words to the 1 of "
-                         "the present.")
+@receptive_field.mistake("The layers are multiplied, each as k * dilation. Each layer ADDS (k - 1) * dilation positions to the 1 of the present.")
 def layers_multiplied(kernel_size, dilations):
     return math.prod(kernel_size * dilation for dilation in dilations)
 
 
-@receptive_field.mistake("kernel_size is not used: 3 stands in its place.")
+@receptive_field.mistake("kernel_size is not used: 3 is fixed in its place.")
 def kernel_size_taken_as_3(kernel_size, dilations):
     return 1 + 2 * sum(dilations)
 
 
-@receptive_field.mistake("kernel_size is not used: this is 1 + the sum of the dilations, which holds for a kernel of size 2. Each "
-                         "layer adds (k - 1) * dilation words.")
+@receptive_field.mistake("kernel_size is not used: 1 + the sum of the dilations holds only for a kernel of size 2. Each layer adds (k - 1) * dilation positions.")
 def kernel_size_taken_as_2(kernel_size, dilations):
     return 1 + sum(dilations)
 
@@ -273,77 +266,77 @@ def _gated(X, content=lambda a: a, gate=torch.sigmoid, mix=torch.mul, dim=-1):
     return mix(content(a), gate(b))
 
 
-@gated_linear_unit.mistake("the halves are swapped: the first is the content a, the second the gate b.")
+@gated_linear_unit.mistake("The halves are swapped: the first is the content a, the second the gate b.")
 def halves_swapped(X):
     return _gated(X, content=torch.sigmoid, gate=lambda b: b)
 
 
-@gated_linear_unit.mistake("a tanh stands where the sigmoid belongs: a gate lies between 0 and 1.")
+@gated_linear_unit.mistake("A tanh is used for the gate. A gate lies between 0 and 1, so it needs a sigmoid.")
 def tanh_for_sigmoid(X):
     return _gated(X, gate=torch.tanh)
 
 
-@gated_linear_unit.mistake("the content goes through a tanh: that is the LSTM's gate; here a stays as it is.")
+@gated_linear_unit.mistake("The content a goes through a tanh, as in an LSTM's gate. Here a stays as it is.")
 def tanh_of_content(X):
     return _gated(X, content=torch.tanh)
 
 
-@gated_linear_unit.mistake("both halves go through the sigmoid; only b does, a stays as it is.")
+@gated_linear_unit.mistake("Both halves go through the sigmoid. Only b does; a stays as it is.")
 def gate_on_both(X):
     return _gated(X, content=torch.sigmoid)
 
 
-@gated_linear_unit.mistake("all of X is gated by itself; cut the last axis in two halves first, one of them is the gate.")
+@gated_linear_unit.mistake("All of X is gated by itself. Split the last axis into two halves first: the second one is the gate.")
 def gates_itself(X):
     return X * torch.sigmoid(X)
 
 
-@gated_linear_unit.mistake("a is gated by itself and b is not used: the gate is sigmoid(b).")
+@gated_linear_unit.mistake("a is gated by itself and b is not used. The gate is sigmoid(b).")
 def second_half_unused(X):
     return _gated(X, gate=lambda b: 1.0) * torch.sigmoid(X[..., :X.size(-1) // 2])
 
 
-@gated_linear_unit.mistake("the sigmoid is missing: this is a * b.")
+@gated_linear_unit.mistake("The sigmoid is missing: this is a * b.")
 def no_sigmoid(X):
     return _gated(X, gate=lambda b: b)
 
 
-@gated_linear_unit.mistake("a ReLU stands where the sigmoid belongs.")
+@gated_linear_unit.mistake("A ReLU is used where the sigmoid belongs.")
 def relu_for_sigmoid(X):
     return _gated(X, gate=torch.relu)
 
 
-@gated_linear_unit.mistake("a softmax stands where the sigmoid belongs: each number has a gate of its own.")
+@gated_linear_unit.mistake("A softmax is used where the sigmoid belongs: each value has a gate of its own.")
 def softmax_for_sigmoid(X):
     return _gated(X, gate=lambda b: b.softmax(dim=-1))
 
 
-@gated_linear_unit.mistake("content and gate are added; multiply them.")
+@gated_linear_unit.mistake("Content and gate are added. Multiply them.")
 def adds(X):
     return _gated(X, mix=torch.add)
 
 
-@gated_linear_unit.mistake("the gate works the wrong way round: 1 - sigmoid(b) closes where b is large.")
+@gated_linear_unit.mistake("The gate is inverted: 1 - sigmoid(b) closes where b is large. Use sigmoid(b).")
 def gate_inverted(X):
     return _gated(X, gate=lambda b: 1 - torch.sigmoid(b))
 
 
-@gated_linear_unit.mistake("only the gate is returned; multiply it by the content a.")
+@gated_linear_unit.mistake("Only the gate is returned. Multiply it by the content a.")
 def only_the_gate(X):
     return _gated(X, content=torch.ones_like)
 
 
-@gated_linear_unit.mistake("every second number is taken; the halves are X[..., :d] and X[..., d:].")
+@gated_linear_unit.mistake("Every second value is taken. The halves are X[..., :d] and X[..., d:].")
 def interleaved(X):
     return X[..., 0::2] * torch.sigmoid(X[..., 1::2])
 
 
-@gated_linear_unit.mistake("the wrong axis is cut: the halves lie along the LAST axis, dim=-1.")
+@gated_linear_unit.mistake("The wrong axis is split: the halves lie along the LAST axis, dim=-1.")
 def cuts_axis_1(X):
     return _gated(X, dim=1)
 
 
-@gated_linear_unit.mistake("the batch is cut: the halves lie along the last axis, dim=-1 (chunk's own default is 0).")
+@gated_linear_unit.mistake("The batch is split. The halves lie along the last axis, dim=-1 (the default of chunk is 0).")
 def cuts_the_batch(X):
     return _gated(X, dim=0)
 
@@ -391,87 +384,83 @@ def _floor_of_log(n, k):
     return convolution.path_length(n + 1, "dilated", k) - 1    # whole numbers: the largest L with k^L <= n
 
 
-@path_length.mistake("floor stands where the ceiling belongs: with a layer too few the word is not reached.")
+@path_length.mistake("The division is rounded down. Round it up: with one layer too few the position is out of reach.")
 def floor_for_ceiling(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: (n - 1) // (k - 1), dilated=_floor_of_log)
 
 
-@path_length.mistake("'convolution': floor stands where the ceiling belongs; a part of a layer is a whole layer more.")
+@path_length.mistake("'convolution': the division is rounded down. Round it up, since a fraction of a layer takes a whole layer.")
 def floor_for_convolution(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: (n - 1) // (k - 1))
 
 
-@path_length.mistake("'dilated': floor stands where the ceiling belongs; the field k^layers must be at least n.")
+@path_length.mistake("'dilated': the logarithm is rounded down. Round it up: the receptive field k^layers must be at least n.")
 def floor_for_dilated(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=_floor_of_log)
 
 
-@path_length.mistake("'dilated': this is the natural logarithm; its base must be the kernel size.")
+@path_length.mistake("'dilated': this is the natural logarithm. Its base must be the kernel size.")
 def natural_logarithm(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=lambda n, k: math.ceil(math.log(n)))
 
 
-@path_length.mistake("'dilated': the logarithm has base 2; its base must be the kernel size.")
+@path_length.mistake("'dilated': the logarithm has base 2. Its base must be the kernel size.")
 def base_two(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=lambda n, k: (n - 1).bit_length())
 
 
-@path_length.mistake("'dilated': the logarithm is taken of n - 1; the field k^layers must hold all n words.")
+@path_length.mistake("'dilated': the logarithm is taken of n - 1. The receptive field k^layers must cover all n positions.")
 def logarithm_of_n_minus_1(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=lambda n, k: convolution.path_length(n - 1, "dilated", k))
 
 
-@path_length.mistake("'dilated': the logarithm is rounded before the ceiling: math.log(125, 5) is 3.0000000000000004, "
-                     "of which ceil makes 4. Count in whole numbers: multiply by k until n is reached.")
+@path_length.mistake("'dilated': the logarithm has a rounding error before the ceiling: math.log(125, 5) is 3.0000000000000004, and ceil makes 4 of it. Count in whole numbers: multiply by k until you reach n.")
 def ceiling_of_a_rounded_logarithm(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, dilated=lambda n, k: math.ceil(math.log(n, k)))
 
 
-@path_length.mistake("'recurrent' and 'convolution' count one too many: from position 0 to n - 1 it is n - 1 words, and "
-                     "(n - 1) / (k - 1) is rounded UP, which is no // and + 1.")
+@path_length.mistake("'recurrent' and 'convolution' are one too large: from position 0 to n - 1 there are n - 1 steps, and (n - 1) / (k - 1) is rounded UP, which is not the same as // and + 1.")
 def n_for_n_minus_1(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, recurrent=lambda n, k: n, convolution=lambda n, k: math.ceil(n / (k - 1)))
 
 
-@path_length.mistake("'recurrent': n stands where n - 1 belongs; between n words there are n - 1 steps.")
+@path_length.mistake("'recurrent': n is used where n - 1 belongs. Between n positions there are n - 1 steps.")
 def n_for_recurrent(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, recurrent=lambda n, k: n)
 
 
-@path_length.mistake("'convolution': this is n / (k - 1) rounded up, or (n - 1) // (k - 1) + 1, one too many where it "
-                     "divides exactly; it is (n - 1) / (k - 1), rounded up.")
+@path_length.mistake("'convolution': this is n / (k - 1) rounded up, or (n - 1) // (k - 1) + 1, which is one too large where the division is exact. It should be (n - 1) / (k - 1), rounded up.")
 def n_for_convolution(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / (k - 1)))
 
 
-@path_length.mistake("'convolution': divide by k - 1, not by k: one of the k weights meets the position itself.")
+@path_length.mistake("'convolution': divide by k - 1, not by k, since one of the k weights meets the position itself.")
 def divides_by_k(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil((n - 1) / k))
 
 
-@path_length.mistake("'convolution': n / k, or (n - 1) // k + 1, is the order of growth that the papers give; the exact number is "
-                     "(n - 1) / (k - 1), rounded up.")
+@path_length.mistake("'convolution': n / k, or (n - 1) // k + 1, is the order of growth given in the papers. The exact number is (n - 1) / (k - 1), rounded up.")
 def n_over_k(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, convolution=lambda n, k: math.ceil(n / k))
 
 
-@path_length.mistake("'convolution' and 'dilated' are swapped: with gaps the way is the logarithm.")
+@path_length.mistake("'convolution' and 'dilated' are swapped: with dilation the path grows with the logarithm.")
 def convolution_and_dilated_swapped(n, layer, kernel_size=3):
     swapped = {"convolution": "dilated", "dilated": "convolution"}
     return convolution.path_length(n, swapped.get(layer, layer), kernel_size)
 
 
-@path_length.mistake("kernel_size is not used: 3 is only its default.")
+@path_length.mistake("kernel_size is not used. 3 is only its default.")
 def kernel_size_ignored(n, layer, kernel_size=3):
     return convolution.path_length(n, layer)
 
 
-@path_length.mistake("'attention': every word meets every word directly, so the path is 1 at any length, not n - 1.")
+@path_length.mistake("'attention': every position reaches every other one directly, so the path is 1 at any length, not n - 1.")
 def attention_like_recurrent(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, attention=lambda n, k: n - 1)
 
 
-@path_length.mistake("'attention': one layer has to be passed, so the path is 1, not 0.")
+@path_length.mistake("'attention': there is one layer to pass through, so the path is 1, not 0.")
 def attention_zero(n, layer, kernel_size=3):
     return _path(n, layer, kernel_size, attention=lambda n, k: 0)
 
@@ -481,18 +470,17 @@ def kernel_size_taken_as_2_in_path(n, layer, kernel_size=3):
     return convolution.path_length(n, layer, 2)
 
 
-@path_length.mistake("layer is not used: n - 1 holds for 'recurrent' alone, the other three layers have shorter paths.")
+@path_length.mistake("The argument layer is not used. n - 1 holds for 'recurrent' only; the other three have shorter paths.")
 def layer_ignored(n, layer, kernel_size=3):
     return n - 1
 
 
-@path_length.mistake("every path is one too long: count the steps from one position to the next, of which even the last word is "
-                     "n - 1 away and not n.")
+@path_length.mistake("Every path is one too long. Count the steps from one position to the next: the last position is n - 1 away, not n.")
 def one_too_many(n, layer, kernel_size=3):
     return convolution.path_length(n, layer, kernel_size) + 1
 
 
-@path_length.mistake("n is returned for every layer: 'recurrent' takes n - 1 steps, the other three layers fewer.")
+@path_length.mistake("n is returned for every layer. 'recurrent' takes n - 1 steps, and the other three take fewer.")
 def always_n(n, layer, kernel_size=3):
     return n
 

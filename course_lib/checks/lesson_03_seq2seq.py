@@ -51,75 +51,74 @@ def _lengths(sequences):
     return torch.tensor([len(sequence) for sequence in sequences])
 
 
-@pad_batch.mistake("the padding stands on the left: each sentence begins in column 0, what is missing comes after it.")
+@pad_batch.mistake("The padding is on the left. Each sentence begins in column 0, and the padding follows it.")
 def pads_on_the_left(sequences, pad_id):
     return _padded(sequences, pad_id, left=True), _lengths(sequences)
 
 
-@pad_batch.mistake("the sentences are cut to the shortest one; n is the length of the LONGEST, and nothing is lost.")
+@pad_batch.mistake("The sentences are cut to the length of the shortest. n is the length of the LONGEST, and nothing is lost.")
 def truncates_to_the_shortest(sequences, pad_id):
     return _padded(sequences, pad_id, cut=min), _lengths(sequences)
 
 
-@pad_batch.mistake("the sentences and their lengths are cut to the shortest one; n is the length of the LONGEST.")
+@pad_batch.mistake("The sentences and their lengths are cut to the shortest. n is the length of the LONGEST.")
 def truncates_lengths_too(sequences, pad_id):
     return _padded(sequences, pad_id, cut=min), torch.full((len(sequences),), min(map(len, sequences)))
 
 
-@pad_batch.mistake("the lengths count the padding too: each must be the number of real words, before padding.")
+@pad_batch.mistake("The lengths include the padding. Each must be the number of real tokens, without padding.")
 def lengths_include_padding(sequences, pad_id):
     ids = _padded(sequences, pad_id)
     return ids, torch.full((len(sequences),), ids.size(1))
 
 
-@pad_batch.mistake("the empty places hold 0 whatever pad_id is: fill them with pad_id.")
+@pad_batch.mistake("The empty places are filled with 0 whatever pad_id is. Fill them with pad_id.")
 def pads_with_zero(sequences, pad_id):
     return _padded(sequences, 0), _lengths(sequences)
 
 
-@pad_batch.mistake("only ids is returned; the lengths are wanted as well: return ids, lengths.")
+@pad_batch.mistake("Only ids is returned. The lengths are needed as well: return ids, lengths.")
 def only_ids(sequences, pad_id):
     return _padded(sequences, pad_id)
 
 
-@pad_batch.mistake("the two results are swapped: ids come first, lengths second.")
+@pad_batch.mistake("The two results are swapped: ids come first, lengths second.")
 def results_in_wrong_order(sequences, pad_id):
     return _lengths(sequences), _padded(sequences, pad_id)
 
 
-@pad_batch.mistake("the lengths are a list; make them a tensor, (B,).")
+@pad_batch.mistake("The lengths are a list. Return them as a tensor of shape (B,).")
 def lengths_as_list(sequences, pad_id):
     return _padded(sequences, pad_id), [len(sequence) for sequence in sequences]
 
 
-@pad_batch.mistake("ids is a list of lists; make it one tensor, (B, n).")
+@pad_batch.mistake("ids is a list of lists. Return one tensor of shape (B, n).")
 def ids_as_lists(sequences, pad_id):
     return _padded(sequences, pad_id).tolist(), _lengths(sequences)
 
 
-@pad_batch.mistake("ids holds floats; word numbers are whole: torch.full(size, pad_id) or dtype=torch.long.")
+@pad_batch.mistake("ids holds floats. Token ids are whole numbers: use torch.full(size, pad_id) or dtype=torch.long.")
 def ids_as_floats(sequences, pad_id):
     return _padded(sequences, pad_id).float(), _lengths(sequences)
 
 
-@pad_batch.mistake("rows and columns are swapped: ids is (B, n), one sentence a row.")
+@pad_batch.mistake("Rows and columns are swapped: ids is (B, n), with one sentence per row.")
 def time_first(sequences, pad_id):
     return _padded(sequences, pad_id).T, _lengths(sequences)
 
 
-@pad_batch.mistake("there is one column too many: n is the length of the longest sentence.")
+@pad_batch.mistake("There is one column too many: n is the length of the longest sentence.")
 def one_column_too_many(sequences, pad_id):
     return _padded(sequences, pad_id, width=1), _lengths(sequences)
 
 
-@pad_batch.mistake("the sentences are sorted by length; row b must hold sentence b.")
+@pad_batch.mistake("The sentences are sorted by length. Row b must hold sentence b.")
 def sorted_by_length(sequences, pad_id):
     ordered = sorted(sequences, key=len, reverse=True)
     return _padded(ordered, pad_id), _lengths(ordered)
 
 
-@pad_batch.mistake("the sequences given are lengthened in place: copy each before you add padding, the caller still "
-                   "needs them.")
+@pad_batch.mistake("The sequences passed in are lengthened in place. Copy each one before you pad it: the caller still needs them.")
 def lengthens_its_inputs(sequences, pad_id):
     lengths, n = _lengths(sequences), max(map(len, sequences))
     for sequence in sequences:
@@ -156,65 +155,59 @@ def _with_eos(ids, eos_id, pad_id):
     return targets
 
 
-@teacher_forcing.mistake("the inputs are not shifted: they begin with <bos>, so that word i is predicted from the words "
-                         "BEFORE it. Here the decoder sees the word it must say.")
+@teacher_forcing.mistake("The inputs are not shifted, so the decoder sees the token that it must predict. Inputs begin with <bos>: token i is predicted from the tokens BEFORE it.")
 def not_shifted(ids, bos_id, eos_id, pad_id):
     return torch.cat([ids, _column(ids, pad_id)], dim=1), _with_eos(ids, eos_id, pad_id)
 
 
-@teacher_forcing.mistake("inputs and targets are the same: the inputs begin with <bos> and run one step late, the targets "
-                         "end with <eos>.")
+@teacher_forcing.mistake("Inputs and targets are the same. The inputs begin with <bos>, one step behind; the targets end with <eos>.")
 def the_same_twice(ids, bos_id, eos_id, pad_id):
     return _with_eos(ids, eos_id, pad_id), _with_eos(ids, eos_id, pad_id)
 
 
-@teacher_forcing.mistake("it is shifted the wrong way, or the results are swapped: <bos> stands before the INPUTS, <eos> ends "
-                         "the TARGETS; here the decoder is given word i + 1 and must say word i.")
+@teacher_forcing.mistake("The shift goes the wrong way, or the results are swapped: the decoder is given token i + 1 and must predict token i. <bos> comes before the INPUTS, <eos> ends the TARGETS.")
 def shifted_the_wrong_way(ids, bos_id, eos_id, pad_id):
     return _with_eos(ids, eos_id, pad_id), torch.cat([_column(ids, bos_id), ids], dim=1)
 
 
-@teacher_forcing.mistake("<eos> stands after the padding; it belongs straight after the last real word of each sentence.")
+@teacher_forcing.mistake("<eos> comes after the padding. It belongs directly after the last real token of each sentence.")
 def eos_after_the_padding(ids, bos_id, eos_id, pad_id):
     return torch.cat([_column(ids, bos_id), ids], dim=1), torch.cat([ids, _column(ids, eos_id)], dim=1)
 
 
-@teacher_forcing.mistake("<eos> is missing in the targets: the decoder would never learn to stop.")
+@teacher_forcing.mistake("<eos> is missing in the targets, so the decoder would never learn to stop.")
 def eos_missing(ids, bos_id, eos_id, pad_id):
     return torch.cat([_column(ids, bos_id), ids], dim=1), torch.cat([ids, _column(ids, pad_id)], dim=1)
 
 
-@teacher_forcing.mistake("<eos> is missing and the last column is cut off: both results are (B, n + 1), one wider than ids.")
+@teacher_forcing.mistake("<eos> is missing and the last column is cut off. Both results are (B, n + 1), one column wider than ids.")
 def cut_without_eos(ids, bos_id, eos_id, pad_id):
     return torch.cat([_column(ids, bos_id), ids], dim=1)[:, :-1], ids.clone()
 
 
-@teacher_forcing.mistake("the first word is never a target: <bos> goes before ids, it does not replace the shift. "
-                         "Both results are (B, n + 1).")
+@teacher_forcing.mistake("The first token is never a target. <bos> goes before ids and does not replace the shift: both results are (B, n + 1).")
 def first_word_lost(ids, bos_id, eos_id, pad_id):
     return ids.clone(), _with_eos(ids[:, 1:], eos_id, pad_id)
 
 
-@teacher_forcing.mistake("ids is shifted against itself, without <bos> and <eos>: the first word is then never a target, and the "
-                         "end never learned. Put <bos> before the inputs and <eos> after the targets, both (B, n + 1).")
+@teacher_forcing.mistake("ids is shifted against itself, without <bos> and <eos>, so the first token is never a target and the end is never learned. Put <bos> before the inputs and <eos> after the targets, both (B, n + 1).")
 def shifted_without_bos_and_eos(ids, bos_id, eos_id, pad_id):
     return ids[:, :-1].clone(), ids[:, 1:].clone()
 
 
-@teacher_forcing.mistake("every padded place holds <eos>: only the first place after the last word does, the rest stay padding.")
+@teacher_forcing.mistake("Every padded place holds <eos>. Only the first place after the last token does; the rest stay padding.")
 def eos_everywhere(ids, bos_id, eos_id, pad_id):
     targets = torch.cat([ids, _column(ids, pad_id)], dim=1)
     return torch.cat([_column(ids, bos_id), ids], dim=1), targets.masked_fill(targets == pad_id, eos_id)
 
 
-@teacher_forcing.mistake("shorter sentences have <eos> in their inputs: nothing follows <eos>, so the decoder is never "
-                         "given it. The inputs are <bos> and then ids as they are.")
+@teacher_forcing.mistake("Shorter sentences have <eos> in their inputs. Nothing follows <eos>, so the decoder is never given it: the inputs are <bos> and then ids as they are.")
 def eos_in_inputs(ids, bos_id, eos_id, pad_id):
     whole = torch.cat([_column(ids, bos_id), _with_eos(ids, eos_id, pad_id)], dim=1)
     return whole[:, :-1], whole[:, 1:]
 
 
-@teacher_forcing.mistake("<eos> overwrites the last word: it stands AFTER it, in the place that the extra column gives.")
+@teacher_forcing.mistake("<eos> overwrites the last token. It belongs AFTER it, in the place that the extra column provides.")
 def eos_overwrites_the_last_word(ids, bos_id, eos_id, pad_id):
     targets = torch.cat([ids, _column(ids, pad_id)], dim=1)
     targets[torch.arange(len(ids)), (ids != pad_id).sum(dim=1) - 1] = eos_id
@@ -226,30 +219,29 @@ def bos_and_eos_swapped(ids, bos_id, eos_id, pad_id):
     return torch.cat([_column(ids, eos_id), ids], dim=1), _with_eos(ids, bos_id, pad_id)
 
 
-@teacher_forcing.mistake("<bos> is missing: the inputs begin with padding, and the first word has no input of its own.")
+@teacher_forcing.mistake("<bos> is missing: the inputs begin with padding, so the first token is predicted from nothing.")
 def padding_for_bos(ids, bos_id, eos_id, pad_id):
     return torch.cat([_column(ids, pad_id), ids], dim=1), _with_eos(ids, eos_id, pad_id)
 
 
-@teacher_forcing.mistake("the targets hold <bos> as well: they begin with the first word of the sentence.")
+@teacher_forcing.mistake("The targets contain <bos>. They begin with the first token of the sentence.")
 def bos_in_targets(ids, bos_id, eos_id, pad_id):
     inputs = torch.cat([_column(ids, bos_id), ids], dim=1)
     return inputs, _with_eos(inputs, eos_id, pad_id)
 
 
-@teacher_forcing.mistake("the targets are the inputs, <bos> included: they begin with the first word, and <eos> stands after the "
-                         "last one.")
+@teacher_forcing.mistake("The targets are the inputs, <bos> included. They begin with the first token and have <eos> after the last one.")
 def targets_are_the_inputs(ids, bos_id, eos_id, pad_id):
     inputs = torch.cat([_column(ids, bos_id), ids], dim=1)
     return inputs, inputs.clone()
 
 
-@teacher_forcing.mistake("ids is returned twice: the inputs are <bos> and ids, the targets ids and <eos>, so both are (B, n + 1).")
+@teacher_forcing.mistake("ids is returned twice. The inputs are <bos> and ids, the targets ids and <eos>, so both are (B, n + 1).")
 def ids_twice(ids, bos_id, eos_id, pad_id):
     return ids.clone(), ids.clone()
 
 
-@teacher_forcing.mistake("pad_id is not used: the words are counted where ids is not 0. The padding is pad_id, whatever its number.")
+@teacher_forcing.mistake("pad_id is not used: tokens are counted where ids is not 0. The padding is pad_id, whatever its number is.")
 def pad_id_taken_as_0(ids, bos_id, eos_id, pad_id):
     return torch.cat([_column(ids, bos_id), ids], dim=1), _with_eos(ids, eos_id, 0)
 
@@ -280,87 +272,84 @@ def _surprise(logits, targets, dim=-1):
     return -logits.log_softmax(dim=dim).gather(-1, targets[..., None])[..., 0]
 
 
-@sequence_loss.mistake("the padding is counted as if it were words: leave out the places where targets == pad_id.")
+@sequence_loss.mistake("Padding is counted as if it were real tokens. Leave out the places where targets == pad_id.")
 def counts_padding(logits, targets, pad_id):
     return _surprise(logits, targets).mean()
 
 
-@sequence_loss.mistake("the sum leaves the padding out, but it is divided by all B * n places: divide by the number of real "
-                       "tokens.")
+@sequence_loss.mistake("The sum leaves out the padding, but it is divided by all B * n places. Divide by the number of real tokens.")
 def divides_by_all_places(logits, targets, pad_id):
     return (_surprise(logits, targets) * (targets != pad_id)).sum() / targets.numel()
 
 
-@sequence_loss.mistake("it is the mean of each sentence's mean, so a word of a short sentence weighs more; take one mean over "
-                       "all real tokens of the batch.")
+@sequence_loss.mistake("This is the mean of each sentence's mean, so a token of a short sentence counts for more. Take one mean over all real tokens of the batch.")
 def mean_of_means(logits, targets, pad_id):
     real = targets != pad_id
     return ((_surprise(logits, targets) * real).sum(dim=1) / real.sum(dim=1)).mean()
 
 
-@sequence_loss.mistake("it is the sum; divide by the number of real tokens.")
+@sequence_loss.mistake("This is the sum. Divide it by the number of real tokens.")
 def the_sum(logits, targets, pad_id):
     return _surprise(logits, targets)[targets != pad_id].sum()
 
 
-@sequence_loss.mistake("it is the sum over the words of a sentence, then the mean over sentences; divide by the number of real "
-                       "tokens instead.")
+@sequence_loss.mistake("This sums over the tokens of a sentence and averages over the sentences. Divide by the number of real tokens instead.")
 def divides_by_sentences(logits, targets, pad_id):
     return _surprise(logits, targets)[targets != pad_id].sum() / len(targets)
 
 
-@sequence_loss.mistake("the softmax is taken twice: F.cross_entropy and log_softmax want logits, not probabilities.")
+@sequence_loss.mistake("The softmax is applied twice: F.cross_entropy and log_softmax expect logits, not probabilities.")
 def softmax_twice(logits, targets, pad_id):
     return _surprise(logits.softmax(dim=-1), targets)[targets != pad_id].mean()
 
 
-@sequence_loss.mistake("the softmax is missing: logits are no log-probabilities yet, take log_softmax over the vocabulary.")
+@sequence_loss.mistake("The softmax is missing: logits are not log-probabilities yet. Take log_softmax over the vocabulary.")
 def no_softmax(logits, targets, pad_id):
     return _surprise(logits, targets)[targets != pad_id].mean() * 0 - logits.gather(
         -1, targets[..., None])[..., 0][targets != pad_id].mean()
 
 
-@sequence_loss.mistake("the softmax runs over the batch, dim=0; it runs over the vocabulary, the last axis.")
+@sequence_loss.mistake("The softmax is taken over the batch (dim=0). It belongs over the vocabulary, the last axis.")
 def softmax_over_the_batch(logits, targets, pad_id):
     return _surprise(logits, targets, dim=0)[targets != pad_id].mean()
 
 
-@sequence_loss.mistake("the softmax runs over the positions; it runs over the vocabulary, the last axis.")
+@sequence_loss.mistake("The softmax is taken over the positions. It belongs over the vocabulary, the last axis.")
 def softmax_over_positions(logits, targets, pad_id):
     return _surprise(logits, targets, dim=1)[targets != pad_id].mean()
 
 
-@sequence_loss.mistake("the sign is turned round: the loss is the mean of MINUS log p.")
+@sequence_loss.mistake("The sign is wrong: the loss is the mean of MINUS log p.")
 def sign_turned(logits, targets, pad_id):
     return -_surprise(logits, targets)[targets != pad_id].mean()
 
 
-@sequence_loss.mistake("the logarithm is missing: this is minus the mean probability.")
+@sequence_loss.mistake("The logarithm is missing: this is minus the mean probability.")
 def no_logarithm(logits, targets, pad_id):
     return -torch.exp(-_surprise(logits, targets))[targets != pad_id].mean()
 
 
-@sequence_loss.mistake("the mask is turned round: these are the padded places, the real ones are where targets != pad_id.")
+@sequence_loss.mistake("The mask is inverted: this uses the padded places. The real tokens are where targets != pad_id.")
 def only_padding(logits, targets, pad_id):
     return _surprise(logits, targets)[targets == pad_id].mean()
 
 
-@sequence_loss.mistake("the places with number 0 are left out; the padding is pad_id, whatever its number.")
+@sequence_loss.mistake("The places with id 0 are left out. The padding is pad_id, whatever its number is.")
 def padding_is_zero(logits, targets, pad_id):
     return _surprise(logits, targets)[targets != 0].mean()
 
 
-@sequence_loss.mistake("it is one number a place, (B, n); take the mean over the real tokens.")
+@sequence_loss.mistake("This is one loss for each place, (B, n). Take the mean over the real tokens.")
 def not_reduced(logits, targets, pad_id):
     return _surprise(logits, targets) * (targets != pad_id)
 
 
-@sequence_loss.mistake("it is one number a real token; take their mean.")
+@sequence_loss.mistake("This is one loss for each real token. Take their mean.")
 def not_averaged(logits, targets, pad_id):
     return _surprise(logits, targets)[targets != pad_id]
 
 
-@sequence_loss.mistake("it is a Python number, so no gradient can flow: leave out .item() and return the tensor.")
+@sequence_loss.mistake("This is a Python number, so no gradient can flow. Leave out .item() and return the tensor.")
 def python_number(logits, targets, pad_id):
     return right_loss(logits, targets, pad_id).item()
 
@@ -405,42 +394,42 @@ def _without(words, eos_id):
     return words[:words.index(eos_id)] if eos_id in words else words
 
 
-@greedy_decode.mistake("<eos> is kept in the result: leave it out, it is a signal and no word.")
+@greedy_decode.mistake("The result contains <eos>. Leave it out: it is a signal, not a word.")
 def keeps_eos(*inputs):
     return _greedy(*inputs)
 
 
-@greedy_decode.mistake("<bos> is kept in the result: it is only what the first step is given.")
+@greedy_decode.mistake("The result contains <bos>. Leave it out: it is only the first step's input.")
 def keeps_bos(step, state, bos_id, eos_id, max_len):
     return [bos_id, *_without(_greedy(step, state, bos_id, eos_id, max_len), eos_id)]
 
 
-@greedy_decode.mistake("<bos> and <eos> are kept in the result: leave both out.")
+@greedy_decode.mistake("The result contains <bos> and <eos>. Leave both out.")
 def keeps_both(step, state, bos_id, eos_id, max_len):
     return [bos_id, *_greedy(step, state, bos_id, eos_id, max_len)]
 
 
-@greedy_decode.mistake("the state is not carried on: give each step the state that the last one returned.")
+@greedy_decode.mistake("The state is not carried forward. Give each step the state that the last one returned.")
 def state_not_carried(step, state, bos_id, eos_id, max_len):
     return _without(_greedy(step, state, bos_id, eos_id, max_len, carry=False), eos_id)
 
 
-@greedy_decode.mistake("every step is given <bos>: give it the word that was chosen last.")
+@greedy_decode.mistake("Every step is given <bos>. Give it the token that was chosen last.")
 def word_not_fed_back(step, state, bos_id, eos_id, max_len):
     return _without(_greedy(step, state, bos_id, eos_id, max_len, feed=False), eos_id)
 
 
-@greedy_decode.mistake("it does not stop at <eos>: it goes on to max_len.")
+@greedy_decode.mistake("Decoding does not stop at <eos>: it goes on to max_len.")
 def never_stops(*inputs):
     return _greedy(*inputs, stop=False)
 
 
-@greedy_decode.mistake("it does not stop at <eos>: it leaves it out and goes on to max_len.")
+@greedy_decode.mistake("Decoding does not stop at <eos>: it leaves it out and goes on to max_len.")
 def skips_eos(step, state, bos_id, eos_id, max_len):
     return [word for word in _greedy(step, state, bos_id, eos_id, max_len, stop=False) if word != eos_id]
 
 
-@greedy_decode.mistake("it never ends where no <eos> comes: stop after max_len words, too.")
+@greedy_decode.mistake("Decoding never ends if no <eos> comes. Stop after max_len tokens, too.")
 def never_stops_without_eos(step, state, bos_id, eos_id, max_len):
     words = []
     logits, state = step(bos_id, state)
@@ -450,7 +439,7 @@ def never_stops_without_eos(step, state, bos_id, eos_id, max_len):
     return words
 
 
-@greedy_decode.mistake("the loop never ends: leave it at <eos>, and after max_len words.")
+@greedy_decode.mistake("The loop never ends. Leave it at <eos>, and after max_len tokens.")
 def never_ends(step, state, bos_id, eos_id, max_len):
     token = bos_id
     while True:
@@ -458,33 +447,32 @@ def never_ends(step, state, bos_id, eos_id, max_len):
         token = int(logits.argmax())
 
 
-@greedy_decode.mistake("it stops one word late: max_len words at the most.")
+@greedy_decode.mistake("Decoding stops one token late: max_len tokens at most.")
 def stops_one_late(step, state, bos_id, eos_id, max_len):
     return _without(_greedy(step, state, bos_id, eos_id, max_len + 1), eos_id)
 
 
-@greedy_decode.mistake("the last word is lost where max_len ends the sentence: max_len words may come, <bos> is not one of "
-                       "them, and the last is cut off only if it is <eos>.")
+@greedy_decode.mistake("The last token is lost when max_len ends the sentence. max_len tokens may come, not counting <bos>, and the last one is removed only if it is <eos>.")
 def stops_one_early(step, state, bos_id, eos_id, max_len):
     return _without(_greedy(step, state, bos_id, eos_id, max_len - 1), eos_id)
 
 
-@greedy_decode.mistake("the words are tensors: make each an int, with int(...) or .item().")
+@greedy_decode.mistake("The tokens are tensors. Convert each to an int, with int(...) or .item().")
 def words_are_tensors(*inputs):
     return [torch.tensor(word) for word in decoding.greedy_decode(*inputs)]
 
 
-@greedy_decode.mistake("the result is a tensor; a list of ints is wanted.")
+@greedy_decode.mistake("The result is a tensor. Return a list of ints.")
 def result_is_a_tensor(*inputs):
     return torch.tensor(decoding.greedy_decode(*inputs), dtype=torch.long)
 
 
-@greedy_decode.mistake("only the last word is returned: collect all of them in a list.")
+@greedy_decode.mistake("Only the last token is returned. Collect all of them in a list.")
 def only_the_last_word(*inputs):
     return decoding.greedy_decode(*inputs)[-1:]
 
 
-@greedy_decode.mistake("it takes the LEAST likely word: argmax, not argmin.")
+@greedy_decode.mistake("This takes the LEAST likely token. Use argmax, not argmin.")
 def least_likely(step, state, bos_id, eos_id, max_len):
     def turned(token, state):
         logits, state = step(token, state)
@@ -492,12 +480,12 @@ def least_likely(step, state, bos_id, eos_id, max_len):
     return decoding.greedy_decode(turned, state, bos_id, eos_id, max_len)
 
 
-@greedy_decode.mistake("bos_id and eos_id are not used: 1 and 2 stand in their place.")
+@greedy_decode.mistake("bos_id and eos_id are not used: 1 and 2 are fixed in their place.")
 def bos_and_eos_fixed(step, state, bos_id, eos_id, max_len):
     return decoding.greedy_decode(step, state, 1, 2, max_len)
 
 
-@greedy_decode.mistake("token 0 is never chosen: the argmax runs from token 1 on. Every token of the vocabulary may come.")
+@greedy_decode.mistake("Token 0 is never chosen: the argmax starts from token 1. Any token of the vocabulary may come.")
 def never_token_0(step, state, bos_id, eos_id, max_len):
     def without_0(token, state):
         logits, state = step(token, state)
@@ -505,12 +493,12 @@ def never_token_0(step, state, bos_id, eos_id, max_len):
     return decoding.greedy_decode(without_0, state, bos_id, eos_id, max_len)
 
 
-@greedy_decode.mistake("it stops at token 0, which is a token like others: `if not token` is True for 0. Compare with eos_id.")
+@greedy_decode.mistake("Decoding stops at token 0, which is a token like any other: `if not token` is True for 0. Compare with eos_id.")
 def stops_at_token_0(step, state, bos_id, eos_id, max_len):
     return _without(decoding.greedy_decode(step, state, bos_id, eos_id, max_len), 0)
 
 
-@greedy_decode.mistake("token 0 is left out of the result; it is a token like others. Only <bos> and <eos> are left out.")
+@greedy_decode.mistake("Token 0 is left out of the result, but it is a token like any other. Leave out only <bos> and <eos>.")
 def token_0_left_out(step, state, bos_id, eos_id, max_len):
     return [word for word in decoding.greedy_decode(step, state, bos_id, eos_id, max_len) if word]
 
@@ -579,53 +567,51 @@ def _score(candidates, references, max_n, count=_clipped, mean=_geometric, brevi
     return 100 * brevity(candidates, references) * mean(precisions)
 
 
-@bleu.mistake("the matches are not clipped: a run may match only as often as the REFERENCE holds it.")
+@bleu.mistake("The matches are not clipped. An n-gram may match only as often as it occurs in the REFERENCE.")
 def no_clipping(candidates, references, max_n=4):
     def count(c, r, n):
         return sum(times for run, times in _runs(c, n).items() if run in _runs(r, n)), _runs(c, n).total()
     return _score(candidates, references, max_n, count=count)
 
 
-@bleu.mistake("the last run of every sentence is left out: a sentence of L tokens has L - n + 1 runs of n tokens.")
+@bleu.mistake("The last n-gram of every sentence is left out. A sentence of L tokens has L - n + 1 n-grams.")
 def last_run_left_out(candidates, references, max_n=4):
     def count(c, r, n):
         return _clipped(c[:-1], r[:-1], n)
     return _score(candidates, references, max_n, count=count)
 
 
-@bleu.mistake("neither are the matches clipped nor are short candidates penalised: a run may match only as often as the "
-              "REFERENCE holds it, and exp(1 - wanted / written) is missing.")
+@bleu.mistake("Matches are not clipped, and short candidates are not penalised. An n-gram may match only as often as it occurs in the REFERENCE, and the factor exp(1 - r / c) is missing.")
 def no_clipping_and_no_penalty(candidates, references, max_n=4):
     def count(c, r, n):
         return sum(times for run, times in _runs(c, n).items() if run in _runs(r, n)), _runs(c, n).total()
     return _score(candidates, references, max_n, count=count, brevity=lambda c, r: 1.0)
 
 
-@bleu.mistake("the brevity penalty is missing or always 1: candidates shorter than the references cost exp(1 - wanted / written), "
-              "both numbers of TOKENS.")
+@bleu.mistake("The brevity penalty is missing or always 1. Where the candidates' total length c is below the references' r, both in TOKENS, the penalty is exp(1 - r / c).")
 def no_brevity_penalty(candidates, references, max_n=4):
     return _score(candidates, references, max_n, brevity=lambda c, r: 1.0)
 
 
-@bleu.mistake("it is the mean of every sentence's BLEU; count matches and totals over the whole corpus first.")
+@bleu.mistake("This is the mean of every sentence's BLEU. Count matches and totals over the whole corpus first.")
 def mean_of_sentences(candidates, references, max_n=4):
     scores = [_score([c], [r], max_n) for c, r in zip(candidates, references, strict=True)]
     return sum(scores) / len(scores)
 
 
-@bleu.mistake("the precisions are averaged arithmetically; BLEU takes their geometric mean, which is 0 as soon as one is 0.")
+@bleu.mistake("The precisions are averaged arithmetically. BLEU takes their geometric mean, which is 0 as soon as one of them is 0.")
 def arithmetic_mean(candidates, references, max_n=4):
     return _score(candidates, references, max_n, mean=lambda p: sum(p) / len(p))
 
 
-@bleu.mistake("the brevity penalty is taken sentence by sentence; compare the total lengths of the corpus once.")
+@bleu.mistake("The brevity penalty is computed sentence by sentence. Compare the total lengths of the corpus once.")
 def brevity_by_sentence(candidates, references, max_n=4):
     def brevity(cs, rs):
         return sum(_penalty([c], [r]) for c, r in zip(cs, rs, strict=True)) / len(cs)
     return _score(candidates, references, max_n, brevity=brevity)
 
 
-@bleu.mistake("the length wanted is summed over the short sentences only; compare the total lengths of the corpus once.")
+@bleu.mistake("The reference length is summed over the short sentences only. Compare the total lengths of the corpus once.")
 def shortfalls_only(candidates, references, max_n=4):
     def brevity(cs, rs):
         wanted = sum(max(len(c), len(r)) for c, r in zip(cs, rs, strict=True))
@@ -633,66 +619,65 @@ def shortfalls_only(candidates, references, max_n=4):
     return _score(candidates, references, max_n, brevity=brevity)
 
 
-@bleu.mistake("candidates that are too long are rewarded: the penalty is at most 1, min(1, exp(1 - wanted / written)).")
+@bleu.mistake("Candidates that are too long are rewarded. The penalty is at most 1: min(1, exp(1 - r / c)).")
 def rewards_length(candidates, references, max_n=4):
     return _score(candidates, references, max_n,
                   brevity=lambda c, r: math.exp(1 - sum(map(len, r)) / sum(map(len, c))))
 
 
-@bleu.mistake("the brevity penalty is turned round: it is exp(1 - wanted / written), wanted the length of the references.")
+@bleu.mistake("The brevity penalty is the wrong way round. It is exp(1 - r / c), where r is the references' length and c the candidates'.")
 def brevity_turned(candidates, references, max_n=4):
     return _score(candidates, references, max_n, brevity=lambda c, r: _penalty(r, c))
 
 
-@bleu.mistake("the brevity penalty is written / wanted itself; it is exp(1 - wanted / written).")
+@bleu.mistake("The brevity penalty is the ratio c / r itself. It should be exp(1 - r / c).")
 def plain_ratio(candidates, references, max_n=4):
     return _score(candidates, references, max_n,
                   brevity=lambda c, r: min(1.0, sum(map(len, c)) / sum(map(len, r))))
 
 
-@bleu.mistake("the matches are divided by the runs of the reference, which is recall; precision divides by those of the "
-              "candidate.")
+@bleu.mistake("The matches are divided by the number of n-grams in the reference, which is recall. Precision divides by those of the candidate.")
 def recall(candidates, references, max_n=4):
     return _score(candidates, references, max_n, count=lambda c, r, n: (_clipped(c, r, n)[0], _runs(r, n).total()))
 
 
-@bleu.mistake("each run is counted once however often it occurs: count with a Counter, not with a set.")
+@bleu.mistake("Each n-gram is counted once however often it occurs. Count with a Counter, not with a set.")
 def runs_as_sets(candidates, references, max_n=4):
     return _score(candidates, references, max_n,
                   count=lambda c, r, n: (len(_runs(c, n).keys() & _runs(r, n).keys()), len(_runs(c, n))))
 
 
-@bleu.mistake("only the longest runs count: take the geometric mean over n = 1 ... max_n.")
+@bleu.mistake("Only the longest n-grams count. Take the geometric mean over n = 1 ... max_n.")
 def only_the_longest_runs(candidates, references, max_n=4):
     return _score(candidates, references, max_n, mean=lambda p: p[-1])
 
 
-@bleu.mistake("only single words are counted, n = 1; runs of 2 ... max_n words are wanted too.")
+@bleu.mistake("Only single words are counted, n = 1. The n-grams of 2 ... max_n words belong in the mean too.")
 def only_words(candidates, references, max_n=4):
     return _score(candidates, references, max_n, mean=lambda p: p[0])
 
 
-@bleu.mistake("the runs end at max_n - 1: range(1, max_n + 1) counts to max_n.")
+@bleu.mistake("The n-grams end at max_n - 1. range(1, max_n + 1) counts up to max_n.")
 def one_order_too_few(candidates, references, max_n=4):
     return _score(candidates, references, max_n, mean=lambda p: _geometric(p[:-1]))
 
 
-@bleu.mistake("max_n is ignored: the runs always go to 4.")
+@bleu.mistake("max_n is ignored: the n-grams always go up to 4.")
 def always_four(candidates, references, max_n=4):
     return _score(candidates, references, 4)
 
 
-@bleu.mistake("the precisions are multiplied; their geometric mean is the max_n-th root of that product.")
+@bleu.mistake("The precisions are multiplied. Their geometric mean is the max_n-th root of that product.")
 def root_left_out(candidates, references, max_n=4):
     return _score(candidates, references, max_n, mean=math.prod)
 
 
-@bleu.mistake("it runs from 0 to 1; multiply by 100.")
+@bleu.mistake("The result runs from 0 to 1. Multiply it by 100.")
 def not_times_100(candidates, references, max_n=4):
     return _score(candidates, references, max_n) / 100
 
 
-@bleu.mistake("one is added to matches and totals (smoothing); here BLEU is taken without.")
+@bleu.mistake("One is added to matches and totals (smoothing). Here BLEU is computed without smoothing.")
 def smoothed(candidates, references, max_n=4):
     precisions = []
     for n in range(1, max_n + 1):
@@ -702,7 +687,7 @@ def smoothed(candidates, references, max_n=4):
     return 100 * _penalty(candidates, references) * _geometric(precisions)
 
 
-@bleu.mistake("each sentence's precision is taken and then averaged; add up matches and totals over the corpus first.")
+@bleu.mistake("Each sentence's precision is computed and then averaged. Add up matches and totals over the corpus first.")
 def mean_of_precisions(candidates, references, max_n=4):
     precisions = []
     for n in range(1, max_n + 1):

@@ -35,79 +35,79 @@ def _projected(s, H, W_s, W_h):
     return (s @ W_s)[:, None], H @ W_h
 
 
-@additive_score.mistake("the tanh is missing between the sum and v: without it s adds the same number to every e_j, and the softmax cannot see it.")
+@additive_score.mistake("The tanh between the sum and v is missing. Without it s adds the same number to every e_j, and the softmax ignores that.")
 def no_tanh(s, H, W_s, W_h, v):
     return sum(_projected(s, H, W_s, W_h)) @ v
 
 
-@additive_score.mistake("the tanh is taken after v: it belongs inside, v^T tanh(W_s s + W_h h_j).")
+@additive_score.mistake("The tanh is taken after the product with v. It belongs inside: v^T tanh(W_s s + W_h h_j).")
 def tanh_after_v(s, H, W_s, W_h, v):
     return torch.tanh(sum(_projected(s, H, W_s, W_h)) @ v)
 
 
-@additive_score.mistake("the state s is left out: the scores would be the same at every step of the translation.")
+@additive_score.mistake("The state s is left out, so the scores would be the same at every step of the translation.")
 def s_left_out(s, H, W_s, W_h, v):
     return torch.tanh(H @ W_h) @ v
 
 
-@additive_score.mistake("v is multiplied in before the tanh; tanh of the sum comes first, then its product with v.")
+@additive_score.mistake("v is multiplied in before the tanh. Take the tanh of the sum first, then its product with v.")
 def v_before_the_sum(s, H, W_s, W_h, v):
     return torch.tanh(sum(_projected(s, H, W_s, W_h)) * v).sum(dim=-1)
 
 
-@additive_score.mistake("v is missing: the d_a numbers are added with equal weight instead of those in v.")
+@additive_score.mistake("v is missing: the d_a values are added with equal weight instead of those in v.")
 def v_left_out(s, H, W_s, W_h, v):
     return torch.tanh(sum(_projected(s, H, W_s, W_h))).sum(dim=-1)
 
 
-@additive_score.mistake("the states H are left out: every word gets the same score.")
+@additive_score.mistake("The encoder states H are left out, so every source word gets the same score.")
 def H_left_out(s, H, W_s, W_h, v):
     return (torch.tanh(s @ W_s) @ v)[:, None].expand(-1, H.size(1)).clone()
 
 
-@additive_score.mistake("tanh is taken of each term before they are added; it is taken once, of the sum.")
+@additive_score.mistake("The tanh is applied to each term before they are added. Apply it once, to the sum.")
 def tanh_of_each_term(s, H, W_s, W_h, v):
     a, b = _projected(s, H, W_s, W_h)
     return (torch.tanh(a) + torch.tanh(b)) @ v
 
 
-@additive_score.mistake("the two projections are multiplied; this score ADDS them, W_s s + W_h h_j.")
+@additive_score.mistake("The two projections are multiplied. This score ADDS them: W_s s + W_h h_j.")
 def product_for_sum(s, H, W_s, W_h, v):
     a, b = _projected(s, H, W_s, W_h)
     return torch.tanh(a * b) @ v
 
 
-@additive_score.mistake("a sigmoid stands where the formula has tanh.")
+@additive_score.mistake("A sigmoid is used where the formula has a tanh.")
 def sigmoid_for_tanh(s, H, W_s, W_h, v):
     return torch.sigmoid(sum(_projected(s, H, W_s, W_h))) @ v
 
 
-@additive_score.mistake("this is the softmax of the scores; `additive_score` returns the scores themselves, `attend` takes their softmax.")
+@additive_score.mistake("This is the softmax of the scores. `additive_score` returns the scores themselves; `attend` takes their softmax.")
 def softmax_already(s, H, W_s, W_h, v):
     return right.additive_score(s, H, W_s, W_h, v).softmax(dim=-1)
 
 
-@additive_score.mistake("the last axis is still there: e is (B, m), one number for each word; take the axis of length 1 away.")
+@additive_score.mistake("The last axis is still there. e is (B, m), one score for each source word: remove the axis of length 1.")
 def axis_kept(s, H, W_s, W_h, v):
     return right.additive_score(s, H, W_s, W_h, v)[..., None]
 
 
-@additive_score.mistake("s is lined up with the words instead of the batch: s @ W_s is (B, d_a), and needs an axis for the words, [:, None].")
+@additive_score.mistake("s is aligned with the words instead of the batch. s @ W_s is (B, d_a) and needs an axis for the words: [:, None].")
 def s_along_the_words(s, H, W_s, W_h, v):
     return torch.tanh(s @ W_s + H @ W_h) @ v
 
 
-@additive_score.mistake("W_s and W_h have changed places: W_s (d_s, d_a) projects the decoder's s, W_h (d_h, d_a) the encoder's H.")
+@additive_score.mistake("W_s and W_h are exchanged: W_s (d_s, d_a) projects the decoder's s, W_h (d_h, d_a) the encoder's H.")
 def weights_swapped(s, H, W_s, W_h, v):
     return torch.tanh((s @ W_h)[:, None] + H @ W_s) @ v
 
 
-@additive_score.mistake("W_h is transposed: rows are vectors here, H @ W_h.")
+@additive_score.mistake("W_h is transposed. Vectors are rows here: H @ W_h.")
 def W_h_transposed(s, H, W_s, W_h, v):
     return torch.tanh((s @ W_s)[:, None] + H @ W_h.T) @ v
 
 
-@additive_score.mistake("W_s is transposed: rows are vectors here, s @ W_s.")
+@additive_score.mistake("W_s is transposed. Vectors are rows here: s @ W_s.")
 def W_s_transposed(s, H, W_s, W_h, v):
     return torch.tanh((s @ W_s.T)[:, None] + H @ W_h) @ v
 
@@ -125,63 +125,63 @@ def _general_inputs(generator):
 general_score = Item("general_score", 1, _general_inputs, right.general_score, ("e (B, m)",), IN_LUONG)
 
 
-@general_score.mistake("W is left out: that is the dot score, which cannot even be computed where d_s and d_h differ.")
+@general_score.mistake("W is left out. That is the dot score, which cannot even be computed where d_s and d_h differ.")
 def W_left_out(s, H, W):
     return (H @ s[:, :, None])[..., 0]
 
 
-@general_score.mistake("W is transposed: W is (d_s, d_h), so s @ W lies beside the h_j.")
+@general_score.mistake("W is transposed. W is (d_s, d_h), so s @ W has the same width as the h_j.")
 def W_transposed(s, H, W):
     return (H @ (s @ W.T)[:, :, None])[..., 0]
 
 
-@general_score.mistake("the score is divided by the square root of d_h; Luong's is not scaled (scaling comes in lesson 05).")
+@general_score.mistake("The score is divided by the square root of d_h. Luong's score is not scaled (scaling comes in lesson 05).")
 def scaled(s, H, W):
     return right.general_score(s, H, W) / math.sqrt(H.size(-1))
 
 
-@general_score.mistake("the score is divided by the square root of d_s; Luong's is not scaled (scaling comes in lesson 05).")
+@general_score.mistake("The score is divided by the square root of d_s. Luong's score is not scaled (scaling comes in lesson 05).")
 def scaled_by_d_s(s, H, W):
     return right.general_score(s, H, W) / math.sqrt(s.size(-1))
 
 
-@general_score.mistake("there is a tanh: this score is the bare product s W h_j.")
+@general_score.mistake("The score goes through a tanh. It should be the bare product s W h_j.")
 def squashed(s, H, W):
     return torch.tanh(right.general_score(s, H, W))
 
 
-@general_score.mistake("this is the softmax of the scores; `general_score` returns the scores themselves, `attend` takes their softmax.")
+@general_score.mistake("This is the softmax of the scores. `general_score` returns the scores themselves; `attend` takes their softmax.")
 def softmax_taken(s, H, W):
     return right.general_score(s, H, W).softmax(dim=-1)
 
 
-@general_score.mistake("e has a last axis of length 1 too many: it is (B, m); `[..., 0]` or `.squeeze(-1)` takes it away.")
+@general_score.mistake("e has a last axis of length 1 too many. It is (B, m): `[..., 0]` or `.squeeze(-1)` removes the axis.")
 def column_kept(s, H, W):
     return right.general_score(s, H, W)[..., None]
 
 
-@general_score.mistake("e has a middle axis of length 1 too many: it is (B, m); `[:, 0]` or `.squeeze(1)` takes it away.")
+@general_score.mistake("e has a middle axis of length 1 too many. It is (B, m): `[:, 0]` or `.squeeze(1)` removes the axis.")
 def row_kept(s, H, W):
     return right.general_score(s, H, W)[:, None]
 
 
-@general_score.mistake("words and features are mixed up: s W is multiplied with H along the words; the sum runs over d_h.")
+@general_score.mistake("Words and features are mixed up: s W is multiplied with H along the words. The sum runs over d_h.")
 def along_the_words(s, H, W):
     return ((s @ W)[:, None] @ H)[:, 0]
 
 
-@general_score.mistake("the products are averaged over d_h; a dot product adds them.")
+@general_score.mistake("The products are averaged over d_h. A dot product adds them.")
 def mean_for_sum(s, H, W):
     return right.general_score(s, H, W) / H.size(-1)
 
 
-@general_score.mistake("the vectors are brought to length 1 first (a cosine); the score is the product of the vectors as they are.")
+@general_score.mistake("The vectors are scaled to length 1 first, which gives a cosine. The score is the product of the vectors as they are.")
 def cosine(s, H, W):
     query = s @ W
     return right.dot_score(query / query.norm(dim=-1, keepdim=True), H / H.norm(dim=-1, keepdim=True))
 
 
-@general_score.mistake("every state meets the words of every sentence: e is (B, m), sentence b's state with sentence b's words only.")
+@general_score.mistake("Every state is scored against the words of every sentence. e is (B, m): sentence b's state with sentence b's words only.")
 def across_the_batch(s, H, W):
     return torch.einsum("as,sh,bmh->abm", s, W, H)
 
@@ -226,90 +226,90 @@ def _masked(e, mask):
     return e if mask is None else e.masked_fill(~mask, -math.inf)
 
 
-@attend.mistake("the softmax runs over the batch; it runs over the words of one sentence, dim=-1.")
+@attend.mistake("The softmax is taken over the batch. It belongs over the words of one sentence, dim=-1.")
 def softmax_over_batch(e, H, mask=None):
     weights = _masked(e, mask).softmax(dim=0)
     return _sum(weights, H), weights
 
 
-@attend.mistake("the weights are exp(e), but not divided by their sum, so they do not add up to 1.")
+@attend.mistake("The weights are exp(e) without the division by their sum, so they do not add up to 1.")
 def unnormalised(e, H, mask=None):
     weights = _masked(e, mask).exp()
     return _sum(weights, H), weights
 
 
-@attend.mistake("the scores themselves weigh the states: take their softmax first.")
+@attend.mistake("The scores themselves are used as weights. Take their softmax first.")
 def scores_as_weights(e, H, mask=None):
     weights = e if mask is None else e * mask
     return _sum(weights, H), weights
 
 
-@attend.mistake("the mask is applied after the softmax and the rest is not brought back to 1: set masked scores to -inf BEFORE the softmax.")
+@attend.mistake("The mask is applied after the softmax, and the remaining weights no longer add up to 1. Set the masked scores to -inf BEFORE the softmax.")
 def mask_after_softmax(e, H, mask=None):
     weights = e.softmax(dim=-1) if mask is None else e.softmax(dim=-1) * mask
     return _sum(weights, H), weights
 
 
-@attend.mistake("the mask is inverted: True means MAY attend, so fill the scores where the mask is False, `~mask`.")
+@attend.mistake("The mask is inverted. True means MAY attend, so fill the scores where the mask is False: `~mask`.")
 def mask_inverted(e, H, mask=None):
     return right.attend(e, H, None if mask is None else ~mask)
 
 
-@attend.mistake("the mask is ignored: padding gets its share of the attention.")
+@attend.mistake("The mask is ignored, so padding receives attention.")
 def mask_ignored(e, H, mask=None):
     return right.attend(e, H)
 
 
-@attend.mistake("the mask is added to the scores as 0 and 1; a masked score has to become -inf.")
+@attend.mistake("The mask is added to the scores as 0 and 1. A masked score has to become -inf.")
 def mask_added(e, H, mask=None):
     return right.attend(e if mask is None else e + mask, H)
 
 
-@attend.mistake("masked scores are set to 0, but exp(0) is 1: a masked score has to become -inf.")
+@attend.mistake("Masked scores are set to 0, but exp(0) is 1. A masked score has to become -inf.")
 def masked_to_zero(e, H, mask=None):
     return right.attend(e if mask is None else e * mask, H)
 
 
-@attend.mistake("the context is the plain mean of the states: the weights are computed and then not used.")
+@attend.mistake("The context is the plain mean of the states: the weights are computed but not used.")
 def mean_of_states(e, H, mask=None):
     return H.mean(dim=1), right.attend(e, H, mask)[1]
 
 
-@attend.mistake("the weighted states are averaged over m; the weights add up to 1 already, so add the states up.")
+@attend.mistake("The weighted states are averaged over m. The weights already add up to 1, so sum the weighted states.")
 def mean_for_weighted_sum(e, H, mask=None):
     context, weights = right.attend(e, H, mask)
     return context / H.size(1), weights
 
 
-@attend.mistake("the weighted states are not added up: the context is (B, d_h), one vector for each sentence.")
+@attend.mistake("The weighted states are not added up. The context is (B, d_h), one vector for each sentence.")
 def not_summed(e, H, mask=None):
     weights = right.attend(e, H, mask)[1]
     return weights[..., None] * H, weights
 
 
-@attend.mistake("the context still has an axis of length 1: it is (B, d_h); `[:, 0]` or `.squeeze(1)` takes it away.")
+@attend.mistake("The context still has an axis of length 1. It is (B, d_h): `[:, 0]` or `.squeeze(1)` removes the axis.")
 def context_axis_kept(e, H, mask=None):
     context, weights = right.attend(e, H, mask)
     return context[:, None], weights
 
 
-@attend.mistake("the two results are swapped: the context comes first, the weights second.")
+@attend.mistake("The two results are swapped: the context comes first, the weights second.")
 def weights_first(e, H, mask=None):
     return right.attend(e, H, mask)[::-1]
 
 
-@attend.mistake("only the context is returned; the weights are wanted as well: return context, weights.")
+@attend.mistake("Only the context is returned. The weights are needed as well: return context, weights.")
 def only_the_context(e, H, mask=None):
     return right.attend(e, H, mask)[0]
 
 
-@attend.mistake("the best word takes everything: that is a pick (argmax), through which no gradient flows; attention is a blend.")
+@attend.mistake("The best word gets all the weight. That is hard attention (argmax), which passes no gradient; soft attention is a weighted average.")
 def picks_the_best(e, H, mask=None):
     weights = torch.nn.functional.one_hot(_masked(e, mask).argmax(dim=-1), e.size(-1)).to(e.dtype)
     return _sum(weights, H), weights
 
 
-@attend.mistake("e and H are weighed the wrong way round: the sum runs over the features of H instead of its words.")
+@attend.mistake("e and H are combined along the wrong axis: the sum runs over the features of H instead of its words.")
 def sum_over_features(e, H, mask=None):
     weights = right.attend(e, H, mask)[1]
     return (weights[..., None] * H).sum(dim=-1), weights
@@ -330,65 +330,63 @@ attentional_state = Item("attentional_state", 1, _state_inputs, right.attentiona
                                       "the state must lie between -1 and 1: tanh comes last."),))
 
 
-@attentional_state.mistake("the order is swapped: the context comes first, [context; s], so that it meets the upper rows of W_c.")
+@attentional_state.mistake("The order is swapped. The context comes first, [context; s], so that it meets the upper rows of W_c.")
 def order_swapped(context, s, W_c):
     return torch.tanh(torch.cat([s, context], dim=-1) @ W_c)
 
 
-@attentional_state.mistake("the tanh is missing after the product with W_c.")
+@attentional_state.mistake("The tanh after the product with W_c is missing.")
 def tanh_missing(context, s, W_c):
     return torch.cat([context, s], dim=-1) @ W_c
 
 
-@attentional_state.mistake("context and s are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which "
-                           "needs no equal widths.")
+@attentional_state.mistake("The context and s are added. Concatenate them, torch.cat([context, s], dim=-1), which does not need equal widths.")
 def sum_instead_of_concatenation(context, s, W_c):
     return torch.tanh((context + s) @ W_c)
 
 
-@attentional_state.mistake("s and the context are combined number by number; put them end to end, torch.cat([context, s], dim=-1), which "
-                           "needs no equal widths.")
+@attentional_state.mistake("s and the context are added. Concatenate them, torch.cat([context, s], dim=-1), which does not need equal widths.")
 def sum_the_other_way(context, s, W_c):
     return torch.tanh((s + context) @ W_c)
 
 
-@attentional_state.mistake("they are put below each other, along the batch; [context; s] means side by side, dim=-1: (B, d_h + d_s).")
+@attentional_state.mistake("The context and s are concatenated along the batch. Use dim=-1: [context; s] is (B, d_h + d_s).")
 def along_the_batch(context, s, W_c):
     return torch.tanh(torch.cat([context, s], dim=0) @ W_c)
 
 
-@attentional_state.mistake("the tanh is taken before the product; it comes last: tanh([context; s] W_c).")
+@attentional_state.mistake("The tanh is taken before the product. It comes last: tanh([context; s] W_c).")
 def tanh_before_W_c(context, s, W_c):
     return torch.tanh(torch.cat([context, s], dim=-1)) @ W_c
 
 
-@attentional_state.mistake("tanh is taken of each half's product before they are added; it is taken once, of the sum.")
+@attentional_state.mistake("The tanh is applied to each half's product before they are added. Apply it once, to the sum.")
 def tanh_of_each_half(context, s, W_c):
     d_h = context.size(-1)
     return torch.tanh(context @ W_c[:d_h]) + torch.tanh(s @ W_c[d_h:])
 
 
-@attentional_state.mistake("the context is left out: what was read from the source does not reach the output.")
+@attentional_state.mistake("The context is left out, so nothing that was read from the source reaches the output.")
 def context_left_out(context, s, W_c):
     return torch.tanh(s @ W_c[context.size(-1):])
 
 
-@attentional_state.mistake("the decoder's state s is left out.")
+@attentional_state.mistake("The decoder's state s is left out.")
 def state_left_out(context, s, W_c):
     return torch.tanh(context @ W_c[:context.size(-1)])
 
 
-@attentional_state.mistake("a sigmoid stands where the formula has tanh.")
+@attentional_state.mistake("A sigmoid is used where the formula has a tanh.")
 def sigmoid_in_state(context, s, W_c):
     return torch.sigmoid(torch.cat([context, s], dim=-1) @ W_c)
 
 
-@attentional_state.mistake("s is added once more at the end: the attentional state REPLACES s (adding it would be a residual connection, lesson 07).")
+@attentional_state.mistake("s is added once more at the end. The attentional state REPLACES s (adding it would be a residual connection, lesson 07).")
 def s_added(context, s, W_c):
     return s + right.attentional_state(context, s, W_c)
 
 
-@attentional_state.mistake("only [context; s] is returned: multiply by W_c and take tanh.")
+@attentional_state.mistake("Only [context; s] is returned. Multiply it by W_c and take the tanh.")
 def not_projected(context, s, W_c):
     return torch.cat([context, s], dim=-1)
 
@@ -436,37 +434,36 @@ def _counts(predicted, sure, possible):
             *(sum(map(len, links)) for links in (predicted, sure, possible)))
 
 
-@alignment_error_rate.mistake("this is a share of right links (accuracy), not an error rate, and sure links that were missed do not count in it.")
+@alignment_error_rate.mistake("This is the fraction of correct links (accuracy), not an error rate, and it ignores sure links that were missed.")
 def accuracy_instead(predicted, sure, possible):
     _, in_p, a, _, _ = _counts(predicted, sure, possible)
     return in_p / a
 
 
-@alignment_error_rate.mistake("the 1 - ... is missing: an ERROR rate is 0 when every link is right.")
+@alignment_error_rate.mistake("The 1 - ... is missing: an ERROR rate is 0 when every link is right.")
 def not_taken_from_one(predicted, sure, possible):
     return 1 - right_rate(predicted, sure, possible)
 
 
-@alignment_error_rate.mistake("the possible links are left out of the numerator: it is |A and S| + |A and P|.")
+@alignment_error_rate.mistake("The possible links are left out of the numerator, which is |A and S| + |A and P|.")
 def possible_left_out(predicted, sure, possible):
     in_s, _, a, s, _ = _counts(predicted, sure, possible)
     return 1 - in_s / (a + s)
 
 
-@alignment_error_rate.mistake("the sure hits count twice and the possible ones not at all: the numerator is |A and S| + |A and P|.")
+@alignment_error_rate.mistake("Hits among the sure links count twice and those among the possible ones not at all. The numerator is |A and S| + |A and P|.")
 def sure_counted_twice(predicted, sure, possible):
     in_s, _, a, s, _ = _counts(predicted, sure, possible)
     return 1 - 2 * in_s / (a + s)
 
 
-@alignment_error_rate.mistake("each right link counts once; the numerator is |A and S| + |A and P|, so a sure hit counts twice: sure links "
-                              "are possible ones, too.")
+@alignment_error_rate.mistake("Each correct link counts once. Sure links are possible links too, so a sure hit counts twice in |A and S| + |A and P|.")
 def sure_not_possible(predicted, sure, possible):
     _, in_p, a, s, _ = _counts(predicted, sure, possible)
     return 1 - in_p / (a + s)
 
 
-@alignment_error_rate.mistake("the rates of the sentences are averaged; add the counts of all sentences up first, then divide once.")
+@alignment_error_rate.mistake("The rates of the sentences are averaged. Add up the counts of all sentences first, then divide once.")
 def macro_average(predicted, sure, possible):
     if isinstance(predicted, set):
         return right_rate(predicted, sure, possible)
@@ -474,49 +471,49 @@ def macro_average(predicted, sure, possible):
     return sum(rates) / len(rates)
 
 
-@alignment_error_rate.mistake("the denominator counts the possible links: it is |A| + |S|, so that leaving a merely possible link out costs nothing.")
+@alignment_error_rate.mistake("The denominator counts the possible links. It is |A| + |S|, so that leaving out a merely possible link costs nothing.")
 def possible_in_denominator(predicted, sure, possible):
     in_s, in_p, a, _, p = _counts(predicted, sure, possible)
     return 1 - (in_s + in_p) / (a + p)
 
 
-@alignment_error_rate.mistake("this is 1 - precision alone: links that are missing cost nothing. Divide by |A| + |S|.")
+@alignment_error_rate.mistake("This is 1 - precision, so missing links cost nothing. Divide by |A| + |S|.")
 def precision_only(predicted, sure, possible):
     _, in_p, a, _, _ = _counts(predicted, sure, possible)
     return 1 - in_p / a
 
 
-@alignment_error_rate.mistake("this is 1 - recall alone: predicting every link would be perfect. Divide by |A| + |S|.")
+@alignment_error_rate.mistake("This is 1 - recall, so predicting every link would be perfect. Divide by |A| + |S|.")
 def recall_only(predicted, sure, possible):
     in_s, _, _, s, _ = _counts(predicted, sure, possible)
     return 1 - in_s / s
 
 
-@alignment_error_rate.mistake("the links are read as (j, i): in all three sets i counts the target words and j the source words, as they stand.")
+@alignment_error_rate.mistake("The links are read as (j, i). In all three sets i is the target position and j the source position, as given.")
 def links_turned(predicted, sure, possible):
     if isinstance(predicted, set):
         return right_rate({(j, i) for i, j in predicted}, sure, possible)
     return right_rate([{(j, i) for i, j in links} for links in predicted], sure, possible)
 
 
-@alignment_error_rate.mistake("this is a percentage; the rate lies between 0 and 1.")
+@alignment_error_rate.mistake("This is a percentage. The rate lies between 0 and 1.")
 def in_percent(predicted, sure, possible):
     return 100 * right_rate(predicted, sure, possible)
 
 
-@alignment_error_rate.mistake("only the first sentence is looked at.")
+@alignment_error_rate.mistake("Only the first sentence is counted.")
 def first_sentence_only(predicted, sure, possible):
     return right_rate(*(links if isinstance(links, set) else links[0] for links in (predicted, sure, possible)))
 
 
-@alignment_error_rate.mistake("links of different sentences are thrown into one set, where equal (i, j) fall together: count sentence by sentence, then add up.")
+@alignment_error_rate.mistake("Links of different sentences are put into one set, where equal (i, j) become one. Count sentence by sentence, then add up.")
 def sentences_merged(predicted, sure, possible):
     if isinstance(predicted, set):
         return right_rate(predicted, sure, possible)
     return right_rate(*(set().union(*links) for links in (predicted, sure, possible)))
 
 
-@alignment_error_rate.mistake("this is the rate of links in which A and S disagree (intersection over union); the formula divides by |A| + |S|.")
+@alignment_error_rate.mistake("This is 1 - intersection over union of A and S. The formula divides by |A| + |S|.")
 def intersection_over_union(predicted, sure, possible):
     in_s, _, a, s, _ = _counts(predicted, sure, possible)
     return 1 - in_s / (a + s - in_s)

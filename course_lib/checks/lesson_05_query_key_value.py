@@ -45,19 +45,17 @@ def _ratio(x, dim, of=torch.exp):
     return e / e.sum(dim=dim, keepdim=True)
 
 
-@softmax.mistake("exp overflows: for large x it gives inf / inf = nan. Take the maximum along dim off first.")
+@softmax.mistake("exp overflows: for large x it gives inf / inf = nan. Subtract the maximum along dim first.")
 def overflows(x, dim=-1):
     return _ratio(x, dim)
 
 
-@softmax.mistake("something else than the maximum is taken off, the mean perhaps; a value far above it still overflows. Take "
-                 "the MAXIMUM off.")
+@softmax.mistake("Something other than the maximum is subtracted, perhaps the mean, so a value far above it still overflows. Subtract the MAXIMUM.")
 def subtracts_the_mean(x, dim=-1):
     return _ratio(x - x.mean(dim=dim, keepdim=True), dim)
 
 
-@softmax.mistake("the maximum of the WHOLE tensor is taken off; rows far below it become 0 / 0. Take each row's own: "
-                 "amax(dim=dim, keepdim=True).")
+@softmax.mistake("The maximum of the WHOLE tensor is subtracted, so rows far below it become 0 / 0. Subtract each row's own maximum: amax(dim=dim, keepdim=True).")
 def global_maximum(x, dim=-1):
     return _ratio(x - x.max(), dim)
 
@@ -72,59 +70,59 @@ def always_the_first_axis(x, dim=-1):
     return models.softmax(x, 0)
 
 
-@softmax.mistake("without dim the sum runs along the first axis; the default is the last, dim=-1.")
+@softmax.mistake("When dim is not given, the sum runs along the first axis. The default is the last one, dim=-1.")
 def default_is_the_first_axis(x, dim=0):
     return models.softmax(x, dim)
 
 
-@softmax.mistake("the sum runs over the whole tensor; it runs along dim only.")
+@softmax.mistake("The sum runs over the whole tensor. It should run along dim only.")
 def sum_of_everything(x, dim=-1):
     e = torch.exp(x - x.max())
     return e / e.sum()
 
 
-@softmax.mistake("keepdim=True is missing: without it the maximum and the sum line up with the wrong axis.")
+@softmax.mistake("keepdim=True is missing: without it the maximum and the sum are broadcast along the wrong axis.")
 def keepdim_left_out(x, dim=-1):
     e = torch.exp(x - x.amax(dim=dim, keepdim=True))
     return e / e.sum(dim=dim)
 
 
-@softmax.mistake("exp is missing: x itself is divided by its sum, so shares can be negative.")
+@softmax.mistake("exp is missing: x itself is divided by its sum, so weights can be negative.")
 def no_exp(x, dim=-1):
     return _ratio(x, dim, of=lambda x: x)
 
 
-@softmax.mistake("the largest share is 1: exp(x - maximum) is still to be divided by its SUM.")
+@softmax.mistake("The largest result is 1: exp(x - maximum) must still be divided by its SUM.")
 def divides_by_the_largest(x, dim=-1):
     return torch.exp(x - x.amax(dim=dim, keepdim=True))
 
 
-@softmax.mistake("the sign is turned: the smallest x gets the largest share (that is softmin).")
+@softmax.mistake("The sign is wrong: the smallest x gets the largest weight (that is softmin).")
 def softmin(x, dim=-1):
     return models.softmax(-x, dim)
 
 
-@softmax.mistake("this is the logarithm of the softmax: an exp is still to come.")
+@softmax.mistake("This is the logarithm of the softmax: the exp is missing.")
 def log_of_it(x, dim=-1):
     return models.softmax(x, dim).log()
 
 
-@softmax.mistake("the powers are of 2; exp has the base e = 2.718.")
+@softmax.mistake("The powers have base 2. exp has base e = 2.718.")
 def base_two(x, dim=-1):
     return models.softmax(x * math.log(2), dim)
 
 
-@softmax.mistake("large x are cut off to keep exp finite, so all of them get the same share; take the maximum off instead.")
+@softmax.mistake("Large x are clamped to keep exp finite, so all of them get the same weight. Subtract the maximum instead.")
 def clamps_large_values(x, dim=-1):
     return _ratio(x.clamp(-80, 80), dim)
 
 
-@softmax.mistake("nan is replaced after the overflow, which loses the large values; take the maximum off before exp.")
+@softmax.mistake("nan is replaced after the overflow, which loses the large values. Subtract the maximum before exp.")
 def nan_to_zero(x, dim=-1):
     return torch.nan_to_num(_ratio(x, dim))
 
 
-@softmax.mistake("x is changed in place: the caller still needs it. Write x - maximum, not x -= maximum.")
+@softmax.mistake("x is changed in place, but the caller still needs it. Write x - maximum, not x -= maximum.")
 def in_place(x, dim=-1):
     with torch.no_grad():
         x.sub_(x.amax(dim=dim, keepdim=True))
@@ -162,77 +160,77 @@ def _outer(p):
     return p[..., :, None] * p[..., None, :]
 
 
-@softmax_jacobian.mistake("only the diagonal is there; raising x_j also lowers every other p_i, by p_i p_j.")
+@softmax_jacobian.mistake("Only the diagonal is there. Raising x_j also lowers every other p_i, by p_i p_j.")
 def diagonal_only(p):
     return torch.diag_embed(p * (1 - p))
 
 
-@softmax_jacobian.mistake("the term - p_i p_j is missing: diag(p) alone forgets that the shares sum to 1.")
+@softmax_jacobian.mistake("The term - p_i p_j is missing: diag(p) alone ignores that the probabilities sum to 1.")
 def outer_product_missing(p):
     return torch.diag_embed(p)
 
 
-@softmax_jacobian.mistake("the sign is turned: diag(p) counts plus, p p^T minus.")
+@softmax_jacobian.mistake("The sign is wrong: the Jacobian is diag(p) - p p^T.")
 def sign_turned(p):
     return _outer(p) - torch.diag_embed(p)
 
 
-@softmax_jacobian.mistake("p p^T is added; it is taken off.")
+@softmax_jacobian.mistake("p p^T is added to diag(p). It should be subtracted: the Jacobian is diag(p) - p p^T.")
 def outer_product_added(p):
     return torch.diag_embed(p) + _outer(p)
 
 
-@softmax_jacobian.mistake("p_i (1 - p_j) stands everywhere; p_i belongs on the diagonal only, elsewhere it is - p_i p_j.")
+@softmax_jacobian.mistake("p_i (1 - p_j) is used everywhere. The term p_i belongs on the diagonal only; elsewhere the entry is - p_i p_j.")
 def p_times_one_minus_p(p):
     return p[..., :, None] * (1 - p[..., None, :])
 
 
-@softmax_jacobian.mistake("p (1 - p) has one number for each x; the Jacobian has one for each PAIR, (..., n, n).")
+@softmax_jacobian.mistake("p (1 - p) is one value for each x. The Jacobian has one for each PAIR: (..., n, n).")
 def sigmoids_derivative(p):
     return p * (1 - p)
 
 
-@softmax_jacobian.mistake("the diagonal of p p^T is left out: on the diagonal it is p_i - p_i^2.")
+@softmax_jacobian.mistake("The diagonal of p p^T is left out. The diagonal of the Jacobian is p_i - p_i^2.")
 def diagonal_not_lowered(p):
     return torch.diag_embed(p) - _outer(p) * (1 - torch.eye(p.size(-1), dtype=p.dtype))
 
 
-@softmax_jacobian.mistake("the identity stands where diag(p) belongs.")
+@softmax_jacobian.mistake("The identity is used where diag(p) belongs.")
 def identity_for_diag(p):
     return torch.eye(p.size(-1), dtype=p.dtype) - _outer(p)
 
 
-@softmax_jacobian.mistake("p^T p, a single number, is taken off; p p^T is a matrix with p_i p_j in row i, column j.")
+@softmax_jacobian.mistake("p^T p, a single number, is subtracted. p p^T is a matrix with p_i p_j in row i, column j.")
 def inner_product(p):
     return torch.diag_embed(p) - (p * p).sum(dim=-1)[..., None, None]
 
 
-@softmax_jacobian.mistake("softmax is taken once more: p is already its result.")
+@softmax_jacobian.mistake("The softmax is applied once more: p is already its result.")
 def softmax_twice(p):
     return models.softmax_jacobian(p.softmax(dim=-1))
 
 
-@softmax_jacobian.mistake("the rows of the batch are added up: each has a Jacobian of its own, (..., n, n).")
+@softmax_jacobian.mistake("The Jacobians of the batch are added up. Each row of the batch has its own: (..., n, n).")
 def summed_over_the_batch(p):
     return models.softmax_jacobian(p).flatten(0, -3).sum(dim=0) if p.dim() > 1 else models.softmax_jacobian(p)
 
 
-@softmax_jacobian.mistake("each row is scaled by p once more: J_ij is p_i ([i = j] - p_j), with one factor p_i.")
+@softmax_jacobian.mistake("Each row is multiplied by p once too often: J_ij is p_i ([i = j] - p_j), with one factor p_i.")
 def one_factor_too_many(p):
     return models.softmax_jacobian(p) * p[..., :, None]
 
 
-@softmax_jacobian.mistake("p_j (1 - p_i) stands everywhere; on the diagonal it is p_i (1 - p_i), elsewhere - p_i p_j.")
+@softmax_jacobian.mistake("p_j (1 - p_i) is used everywhere. On the diagonal the entry is p_i (1 - p_i), elsewhere - p_i p_j.")
 def p_j_times_one_minus_p_i(p):
     return p[..., None, :] * (1 - p[..., :, None])
 
 
-@softmax_jacobian.mistake("p_i (1 - p_i) fills the whole row i; it belongs on the diagonal only, elsewhere stands - p_i p_j.")
+@softmax_jacobian.mistake("p_i (1 - p_i) fills the whole row i. It belongs on the diagonal only; elsewhere the entry is - p_i p_j.")
 def sigmoids_derivative_in_every_column(p):
     return (p * (1 - p))[..., :, None].expand(*p.shape, p.size(-1)).clone()
 
 
-@softmax_jacobian.mistake("p_j (1 - p_j) fills the whole column j; it belongs on the diagonal only, elsewhere stands - p_i p_j.")
+@softmax_jacobian.mistake("p_j (1 - p_j) fills the whole column j. It belongs on the diagonal only; elsewhere the entry is - p_i p_j.")
 def sigmoids_derivative_in_every_row(p):
     return (p * (1 - p))[..., None, :].expand(*p.shape, p.size(-1)).clone()
 
@@ -292,156 +290,155 @@ def turned_by_T(Q, K, V, mask=None):
     return weights @ V, weights
 
 
-@attention.mistake("K.T turns the order of ALL axes, the batch's as well. Exchange the last two: K.transpose(-2, -1).")
+@attention.mistake("K.T reverses the order of ALL axes, the batch's as well. Exchange only the last two: K.transpose(-2, -1).")
 def T_turns_every_axis(Q, K, V, mask=None):
     return turned_by_T(Q, K, V, mask)
 
 
-@attention.mistake("the scale is missing: divide the scores by sqrt(d_k) before the softmax.")
+@attention.mistake("The scale is missing. Divide the scores by sqrt(d_k) before the softmax.")
 def no_scale(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, 1.0)
 
 
-@attention.mistake("the scores are divided by d_k; divide by its ROOT, sqrt(d_k).")
+@attention.mistake("The scores are divided by d_k. Divide by its ROOT, sqrt(d_k).")
 def d_k_not_its_root(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, Q.size(-1))
 
 
-@attention.mistake("the scores are divided by sqrt(d_v), the width of V; the scale is sqrt(d_k), the width of Q and K.")
+@attention.mistake("The scores are divided by sqrt(d_v), the width of V. The scale is sqrt(d_k), the width of Q and K.")
 def root_of_d_v(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, math.sqrt(V.size(-1)))
 
 
-@attention.mistake("the scores are divided by sqrt(n), the number of queries; the scale is sqrt(d_k), their width.")
+@attention.mistake("The scores are divided by sqrt(n), the number of queries. The scale is sqrt(d_k), the width of Q and K.")
 def root_of_n(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, math.sqrt(Q.size(-2)))
 
 
-@attention.mistake("the scores are divided by sqrt(m), the number of keys; the scale is sqrt(d_k), their width.")
+@attention.mistake("The scores are divided by sqrt(m), the number of keys. The scale is sqrt(d_k), the width of Q and K.")
 def root_of_m(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, math.sqrt(K.size(-2)))
 
 
-@attention.mistake("the scores are multiplied by sqrt(d_k); divide by it.")
+@attention.mistake("The scores are multiplied by sqrt(d_k). Divide by it.")
 def times_the_root(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, 1 / math.sqrt(Q.size(-1)))
 
 
-@attention.mistake("the scores are divided by sqrt(d_k) three times: Q, K and the scores are scaled by it; once is enough.")
+@attention.mistake("The scores are divided by sqrt(d_k) three times: in Q, in K and in the scores. Once is enough.")
 def scaled_in_q_and_k_and_scores(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, Q.size(-1) * math.sqrt(Q.size(-1)))
 
 
-@attention.mistake("every weight is nan where there is a mask: 0 * -inf is nan, and so is a row of nothing but -inf. Fill only what is "
-                   "forbidden: masked_fill(~mask, -inf).")
+@attention.mistake("Every weight is nan where there is a mask: 0 * -inf is nan, and so is a softmax over nothing but -inf. Fill only the masked scores: masked_fill(~mask, -inf).")
 def zero_times_infinity(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, math.nan if mask is not None else None)
 
 
-@attention.mistake("the scale comes after the softmax, so rows no longer sum to 1; divide the SCORES by sqrt(d_k).")
+@attention.mistake("The scale is applied after the softmax, so the rows no longer sum to 1. Divide the SCORES by sqrt(d_k).")
 def scale_after_softmax(Q, K, V, mask=None):
     weights = _masked(_scores(Q, K, 1.0), mask).softmax(dim=-1) / math.sqrt(Q.size(-1))
     return weights @ V, weights
 
 
-@attention.mistake("the softmax runs over the queries (dim=-2); each query shares 1 among its KEYS, dim=-1.")
+@attention.mistake("The softmax is taken over the queries (dim=-2). Each query distributes its attention over the keys, so use dim=-1.")
 def softmax_over_queries(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, dim=-2)
 
 
-@attention.mistake("the softmax runs over the first axis; each query shares 1 among its KEYS, dim=-1.")
+@attention.mistake("The softmax is taken over the first axis. Each query distributes its attention over the keys, so use dim=-1.")
 def softmax_over_the_first_axis(Q, K, V, mask=None):
     return attention_by(Q, K, V, mask, dim=0)
 
 
-@attention.mistake("the mask is inverted: True means MAY attend, so -inf goes where it is False (~mask).")
+@attention.mistake("The mask is inverted. True means MAY attend, so -inf goes where it is False (~mask).")
 def mask_inverted(Q, K, V, mask=None):
     return models.attention(Q, K, V, None if mask is None else ~mask)
 
 
-@attention.mistake("the mask acts after the softmax and the rest is not shared out anew; put -inf into the SCORES.")
+@attention.mistake("The mask is applied after the softmax, and the remaining weights no longer sum to 1. Put -inf into the SCORES.")
 def mask_after_softmax(Q, K, V, mask=None):
     weights = models.attention(Q, K, V)[1]
     weights = weights if mask is None else weights * mask
     return weights @ V, weights
 
 
-@attention.mistake("the mask is ignored: keys where it is False still get weight.")
+@attention.mistake("The mask is ignored: keys where it is False still get weight.")
 def mask_ignored(Q, K, V, mask=None):
     return models.attention(Q, K, V)
 
 
-@attention.mistake("the mask is added as 0 and 1, which only raises some scores by 1; forbidden scores become -inf.")
+@attention.mistake("The mask is added as 0 and 1, which only raises some scores by 1. Masked scores must become -inf.")
 def mask_added(Q, K, V, mask=None):
     scores = _scores(Q, K)
     weights = (scores if mask is None else scores + mask).softmax(dim=-1)
     return weights @ V, weights
 
 
-@attention.mistake("forbidden scores are set to 0, and exp(0) = 1 still gives them weight; set them to -inf.")
+@attention.mistake("Masked scores are set to 0, and exp(0) = 1 still gives them weight. Set them to -inf.")
 def masked_with_zero(Q, K, V, mask=None):
     scores = _scores(Q, K)
     weights = (scores if mask is None else scores * mask).softmax(dim=-1)
     return weights @ V, weights
 
 
-@attention.mistake("the forbidden VALUES are set to 0 and their weights stay; forbid the scores, before the softmax.")
+@attention.mistake("The masked VALUES are set to 0, but their weights stay. Mask the scores, before the softmax.")
 def masks_only_the_output(Q, K, V, mask=None):
     output, weights = models.attention(Q, K, V)
     return (output if mask is None else (weights * mask) @ V), weights
 
 
-@attention.mistake("V is mixed by the scores; the softmax turns them into weights first.")
+@attention.mistake("V is averaged with the raw scores as weights. Take the softmax of the scores first.")
 def values_by_scores(Q, K, V, mask=None):
     scores, weights = _scores(Q, K), models.attention(Q, K, V, mask)[1]
     return (scores if mask is None else scores.masked_fill(~mask, 0)) @ V, weights
 
 
-@attention.mistake("V is mixed by the scores, which are returned too; there is no softmax.")
+@attention.mistake("There is no softmax: V is averaged with the raw scores, and they are returned as the weights.")
 def no_softmax(Q, K, V, mask=None):
     scores = _scores(Q, K) if mask is None else _scores(Q, K).masked_fill(~mask, 0)
     return scores @ V, scores
 
 
-@attention.mistake("the second result is the scores; return the weights, after the softmax.")
+@attention.mistake("The second result is the scores. Return the weights, after the softmax.")
 def scores_for_weights(Q, K, V, mask=None):
     return models.attention(Q, K, V, mask)[0], _masked(_scores(Q, K), mask)
 
 
-@attention.mistake("the two results are swapped: output first, weights second.")
+@attention.mistake("The two results are swapped: output first, weights second.")
 def results_swapped(Q, K, V, mask=None):
     return models.attention(Q, K, V, mask)[::-1]
 
 
-@attention.mistake("only the output is returned; the weights are wanted as well: return output, weights.")
+@attention.mistake("Only the output is returned. The weights are needed as well: return output, weights.")
 def only_the_output(Q, K, V, mask=None):
     return models.attention(Q, K, V, mask)[0]
 
 
-@attention.mistake("the keys are mixed instead of the values: it is weights @ V.")
+@attention.mistake("The keys are averaged instead of the values. The output is weights @ V.")
 def keys_for_values(Q, K, V, mask=None):
     weights = models.attention(Q, K, V, mask)[1]
     return weights @ K, weights
 
 
-@attention.mistake("the scores are turned round, K Q^T; a row belongs to a query, so it is Q K^T.")
+@attention.mistake("The scores are transposed, K Q^T. A row belongs to a query, so it is Q K^T.")
 def keys_ask(Q, K, V, mask=None):
     return attention_by(K, Q, V, mask)
 
 
-@attention.mistake("V stands on the left, V P; the weights mix the ROWS of V, so it is P V: weights @ V.")
+@attention.mistake("V is on the left, V P. The weights average the ROWS of V, so the product is P V: weights @ V.")
 def values_on_the_left(Q, K, V, mask=None):
     weights = models.attention(Q, K, V, mask)[1]
     return V @ weights, weights
 
 
-@attention.mistake("K is not transposed: scores are Q K^T, (..., n, m): K.transpose(-2, -1).")
+@attention.mistake("K is not transposed. The scores are Q K^T, (..., n, m): use K.transpose(-2, -1).")
 def keys_not_transposed(Q, K, V, mask=None):
     weights = _masked(Q @ K / math.sqrt(Q.size(-1)), mask).softmax(dim=-1)
     return weights @ V, weights
 
 
-@attention.mistake("each query takes the value of its best key alone; attention mixes ALL values by their weights.")
+@attention.mistake("Each query takes only the value of its best key (hard attention). Soft attention averages ALL values by their weights.")
 def picks_the_best(Q, K, V, mask=None):
     weights = models.attention(Q, K, V, mask)[1]
     best = torch.zeros_like(weights).scatter(-1, weights.argmax(dim=-1, keepdim=True), 1.0)
@@ -485,118 +482,115 @@ def _same(x):
     return x
 
 
-@style_embedding.mistake("tanh is missing: keys and values come from tanh(tokens).")
+@style_embedding.mistake("The tanh is missing: keys and values are computed from tanh(tokens).")
 def tanh_left_out(*given):
     return _style(*given, key=_same, value=_same)
 
 
-@style_embedding.mistake("the values come from the tokens without tanh; both K and V come from tanh(tokens).")
+@style_embedding.mistake("The values are computed from the tokens without the tanh. Both K and V use tanh(tokens).")
 def tanh_for_keys_only(*given):
     return _style(*given, value=_same)
 
 
-@style_embedding.mistake("the keys come from the tokens without tanh; both K and V come from tanh(tokens).")
+@style_embedding.mistake("The keys are computed from the tokens without the tanh. Both K and V use tanh(tokens).")
 def tanh_for_values_only(*given):
     return _style(*given, key=_same)
 
 
-@style_embedding.mistake("tanh comes after the projection; it is taken of the tokens, before W_K and W_V.")
+@style_embedding.mistake("The tanh is applied after the projection. Apply it to the tokens, before W_K and W_V.")
 def tanh_after_projection(reference, tokens, W_Q, W_K, W_V, h):
     Q, K, V = (_heads(X, h) for X in (reference @ W_Q, torch.tanh(tokens @ W_K), torch.tanh(tokens @ W_V)))
     output, weights = models.attention(Q, K, V)
     return output.transpose(0, 1).flatten(1), weights.transpose(0, 1)
 
 
-@style_embedding.mistake("tanh is taken of the reference too; only the tokens pass through it.")
+@style_embedding.mistake("The tanh is applied to the reference too. Only the tokens go through it.")
 def tanh_of_the_reference(reference, *rest):
     return _style(torch.tanh(reference), *rest)
 
 
-@style_embedding.mistake("the roles are swapped: the REFERENCE asks, so Q comes from it; the tokens are K and V.")
+@style_embedding.mistake("The roles are swapped. The query comes from the REFERENCE; keys and values come from the tokens.")
 def tokens_ask(reference, tokens, W_Q, W_K, W_V, h):
     K, Q = _heads(reference @ W_Q, h), _heads(torch.tanh(tokens) @ W_K, h)
     weights = _scores(Q, K).softmax(dim=-1)                                        # (h, m, B)
     return (weights @ K).transpose(0, 1).flatten(1), weights.transpose(0, 1)
 
 
-@style_embedding.mistake("the softmax runs over the batch; each reference shares 1 among the TOKENS, the last axis.")
+@style_embedding.mistake("The softmax is taken over the batch. Each reference distributes its attention over the TOKENS, the last axis.")
 def softmax_over_the_batch(*given):
     return _style(*given, dim=-2)
 
 
-@style_embedding.mistake("the softmax runs over the heads; each head shares 1 among the TOKENS, the last axis.")
+@style_embedding.mistake("The softmax is taken over the heads. Each head distributes its attention over the TOKENS, the last axis.")
 def softmax_over_the_heads(*given):
     return _style(*given, dim=0)
 
 
-@style_embedding.mistake("h is ignored: one head of width d_model. Cut Q, K and V into h heads of d_model / h columns.")
+@style_embedding.mistake("h is ignored: there is one head of width d_model. Split Q, K and V into h heads of d_model / h columns.")
 def one_head(reference, tokens, W_Q, W_K, W_V, h):
     return _style(reference, tokens, W_Q, W_K, W_V, 1)
 
 
-@style_embedding.mistake("one head's weights are copied for all; each head has its own part of Q and K, and so its own "
-                         "weights.")
+@style_embedding.mistake("One head's weights are copied to all heads. Each head has its own columns of Q and K, and so its own weights.")
 def one_head_copied(reference, tokens, W_Q, W_K, W_V, h):
     embedding, weights = _style(reference, tokens, W_Q, W_K, W_V, 1)
     return embedding, weights.expand(-1, h, -1)
 
 
-@style_embedding.mistake("the scale is sqrt(d_model); a head is only d_model / h wide, so it is sqrt(d_model / h).")
+@style_embedding.mistake("The scale is sqrt(d_model). A head is only d_model / h wide, so it is sqrt(d_model / h).")
 def scale_of_the_whole(*given):
     return _style(*given, scale=math.sqrt(given[2].size(-1)))
 
 
-@style_embedding.mistake("the scale is missing: divide the scores by sqrt(d_model / h).")
+@style_embedding.mistake("The scale is missing. Divide the scores by sqrt(d_model / h).")
 def style_without_scale(*given):
     return _style(*given, scale=1.0)
 
 
-@style_embedding.mistake("the scores are divided by d_model / h; divide by its ROOT.")
+@style_embedding.mistake("The scores are divided by d_model / h. Divide by its ROOT.")
 def scale_not_a_root(*given):
     return _style(*given, scale=given[2].size(-1) / given[5])
 
 
-@style_embedding.mistake("the scale is the root of the tokens' width d_tok; it is that of a head, sqrt(d_model / h).")
+@style_embedding.mistake("The scale is the root of the tokens' width d_tok. It should be that of a head's width, sqrt(d_model / h).")
 def scale_of_the_tokens(*given):
     return _style(*given, scale=math.sqrt(given[1].size(-1)))
 
 
-@style_embedding.mistake("the heads take every h-th column; head i owns d_model / h columns that stand TOGETHER.")
+@style_embedding.mistake("Each head takes every h-th column. Head i should take d_model / h NEIGHBOURING columns.")
 def heads_interleaved(reference, tokens, W_Q, W_K, W_V, h):
     def heads(X, h):
         return X.unflatten(-1, (-1, h)).movedim(-1, 0)
     return _style(reference, tokens, W_Q, W_K, W_V, h, heads=heads)
 
 
-@style_embedding.mistake("the heads come from a bare reshape, which mixes rows and columns: cut the last axis into "
-                         "(h, d_model / h), then move h to the front.")
+@style_embedding.mistake("The heads are made by a bare reshape, which mixes rows and columns. Split the last axis into (h, d_model / h), then move h to the front.")
 def heads_by_reshape(reference, tokens, W_Q, W_K, W_V, h):
     def heads(X, h):
         return X.reshape(h, X.size(0), -1)
     return _style(reference, tokens, W_Q, W_K, W_V, h, heads=heads)
 
 
-@style_embedding.mistake("the heads are right, but put together by a bare reshape, which mixes references: move h behind B "
-                         "first, then join the last two axes.")
+@style_embedding.mistake("The heads are right but are joined by a bare reshape, which mixes the references. Move h behind B first, then join the last two axes.")
 def joined_by_reshape(reference, tokens, W_Q, W_K, W_V, h):
     Q, K, V = (_heads(X, h) for X in (reference @ W_Q, tokens.tanh() @ W_K, tokens.tanh() @ W_V))
     output, weights = models.attention(Q, K, V)
     return output.reshape(len(reference), -1), weights.transpose(0, 1)
 
 
-@style_embedding.mistake("the weights are (h, B, m); the batch comes first: (B, h, m).")
+@style_embedding.mistake("The weights are (h, B, m). The batch comes first: (B, h, m).")
 def heads_before_batch(*given):
     embedding, weights = _style(*given)
     return embedding, weights.transpose(0, 1)
 
 
-@style_embedding.mistake("the weights are averaged over the heads; return those of every head, (B, h, m).")
+@style_embedding.mistake("The weights are averaged over the heads. Return those of every head, (B, h, m).")
 def weights_averaged(*given):
     embedding, weights = _style(*given)
     return embedding, weights.mean(dim=1)
 
 
-@style_embedding.mistake("the keys are mixed: the values have their own projection, W_V.")
+@style_embedding.mistake("The keys are averaged. The values have a projection of their own, W_V.")
 def keys_are_the_values(reference, tokens, W_Q, W_K, W_V, h):
     return _style(reference, tokens, W_Q, W_K, W_K, h)
 
@@ -606,12 +600,12 @@ def projections_exchanged(reference, tokens, W_Q, W_K, W_V, h):
     return _style(reference, tokens, W_Q, W_V, W_K, h)
 
 
-@style_embedding.mistake("the two results are swapped: embedding first, weights second.")
+@style_embedding.mistake("The two results are swapped: embedding first, weights second.")
 def style_results_swapped(*given):
     return _style(*given)[::-1]
 
 
-@style_embedding.mistake("only the embedding is returned; the weights are wanted as well: return embedding, weights.")
+@style_embedding.mistake("Only the embedding is returned. The weights are needed as well: return embedding, weights.")
 def only_the_embedding(*given):
     return _style(*given)[0]
 

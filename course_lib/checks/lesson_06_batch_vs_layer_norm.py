@@ -40,13 +40,12 @@ def _batch_norm_inputs(generator):
 batch_norm = Item("batch_norm", 1, _batch_norm_inputs, norm.batch_norm, ("y (N, d)",), IN_CODE, free=FREE)
 
 
-@batch_norm.mistake("mean and variance are taken over the features of each row; batch norm takes them over the rows, "
-                    "one pair for each column (dim=0).")
+@batch_norm.mistake("Mean and variance are computed over the features of each row. Batch norm computes them over the rows, one pair for each column (dim=0).")
 def over_features(x, gamma, beta, eps=1e-5):
     return norm.layer_norm(x, gamma, beta, eps)
 
 
-@batch_norm.mistake("mean and variance are one number each for the whole table; there is one pair for each column (dim=0).")
+@batch_norm.mistake("Mean and variance are one number each for the whole table. There is one pair for each column (dim=0).")
 def over_everything(x, gamma, beta, eps=1e-5):
     return _like(x, x.mean(), torch.sqrt(x.var(correction=0) + eps), gamma, beta)
 
@@ -58,64 +57,64 @@ def _named_for(item, dim, each):
         mean, var = _moments(x, dim, correction)
         return mean, torch.sqrt(var + eps)
 
-    @item.mistake(f"the variance is divided by n - 1 (torch's default); here by n, the number of values in a {each}: "
+    @item.mistake(f"The variance is divided by n - 1 (torch's default). Divide by n, the number of values in a {each}: "
                   "correction=0.")
     def unbiased_variance(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, eps, correction=1), gamma, beta)
 
-    @item.mistake("eps is added after the root; it belongs inside: sqrt(var + eps).")
+    @item.mistake("eps is added after the square root. It belongs inside: sqrt(var + eps).")
     def eps_outside_the_root(x, gamma, beta, eps=1e-5):
         mean, var = _moments(x, dim)
         return _like(x, mean, torch.sqrt(var) + eps, gamma, beta)
 
-    @item.mistake("x.std() + eps differs twice from sqrt(var + eps): std divides by n - 1, and eps belongs inside the root.")
+    @item.mistake("x.std() + eps differs from sqrt(var + eps) in two ways: std divides by n - 1, and eps belongs inside the root.")
     def unbiased_std_plus_eps(x, gamma, beta, eps=1e-5):
         mean, var = _moments(x, dim, correction=1)
         return _like(x, mean, torch.sqrt(var) + eps, gamma, beta)
 
-    @item.mistake("eps is left out: where all values are equal this divides by zero.")
+    @item.mistake("eps is left out: where all values are equal, this divides by zero.")
     def eps_left_out(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, 0.0), gamma, beta)
 
-    @item.mistake("the argument eps is not used: 1e-5 stands in its place.")
+    @item.mistake("The argument eps is not used: 1e-5 is fixed in its place.")
     def eps_fixed(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, 1e-5), gamma, beta)
 
-    @item.mistake("the root is missing: divide by the standard deviation, not by the variance.")
+    @item.mistake("The square root is missing. Divide by the standard deviation, not by the variance.")
     def divided_by_variance(x, gamma, beta, eps=1e-5):
         mean, var = _moments(x, dim)
         return _like(x, mean, var + eps, gamma, beta)
 
-    @item.mistake("the mean is not subtracted before the division.")
+    @item.mistake("The mean is not subtracted before the division.")
     def mean_not_subtracted(x, gamma, beta, eps=1e-5):
         return _like(x, 0.0, spread(x, eps)[1], gamma, beta)
 
-    @item.mistake("only the mean is taken away; the division by the standard deviation is missing.")
+    @item.mistake("Only the mean is subtracted. The division by the standard deviation is missing.")
     def not_divided(x, gamma, beta, eps=1e-5):
         return _like(x, spread(x, eps)[0], 1.0, gamma, beta)
 
-    @item.mistake("gamma is left out: the normalised values are multiplied by it.")
+    @item.mistake("gamma is left out. The normalised values are multiplied by it.")
     def gamma_left_out(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, eps), 1.0, beta)
 
-    @item.mistake("beta is left out: it is added at the end.")
+    @item.mistake("beta is left out. It is added at the end.")
     def beta_left_out(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, eps), gamma, 0.0)
 
-    @item.mistake("gamma and beta are both left out: the normalised values are multiplied by gamma, and beta is added.")
+    @item.mistake("gamma and beta are both left out. Multiply the normalised values by gamma, then add beta.")
     def gamma_and_beta_left_out(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, eps), 1.0, 0.0)
 
-    @item.mistake("the variance is the mean of the squares; the mean is taken off before squaring, var = mean((x - mean)^2).")
+    @item.mistake("The mean of the squares is used as the variance. Subtract the mean before squaring: var = mean((x - mean)^2).")
     def mean_square_for_variance(x, gamma, beta, eps=1e-5):
         return _like(x, _moments(x, dim)[0], torch.sqrt(x.pow(2).mean(dim=dim, keepdim=True) + eps), gamma, beta)
 
-    @item.mistake(f"x.std() stands for sqrt(var + eps): it divides by n - 1, here by n, the number of values in a {each}, and "
-                  "eps is missing.")
+    @item.mistake(f"x.std() is used for sqrt(var + eps). It divides by n - 1 instead of n, the number of values in a {each}, "
+                  "and eps is missing.")
     def std_alone(x, gamma, beta, eps=1e-5):
         return _like(x, *spread(x, 0.0, correction=1), gamma, beta)
 
-    @item.mistake("beta is added before gamma multiplies; the order is gamma * (...) + beta.")
+    @item.mistake("beta is added before gamma multiplies. The order is gamma * (...) + beta.")
     def beta_before_gamma(x, gamma, beta, eps=1e-5):
         return gamma * _like(x, *spread(x, eps), 1.0, beta)
 
@@ -162,8 +161,7 @@ def _variance(x):
     return (x - x.mean(0)).pow(2).sum(0) / (len(x) - 1)
 
 
-@BatchNorm.mistake("in eval mode it still takes the batch's own mean and variance; there the running ones count, "
-                   "so that a row's result does not depend on its companions.")
+@BatchNorm.mistake("In eval mode the layer still uses the batch's own mean and variance. Use the running ones there, so that a row's result does not depend on the other rows.")
 class batch_statistics_in_eval(norm.BatchNorm):
     def forward(self, x):
         if self.training:
@@ -171,7 +169,7 @@ class batch_statistics_in_eval(norm.BatchNorm):
         return norm.batch_norm(x, self.gamma, self.beta, self.eps)
 
 
-@BatchNorm.mistake("in training it normalises by the running mean and variance; there the batch's own count.")
+@BatchNorm.mistake("In training mode the layer normalises by the running mean and variance. Use the batch's own there.")
 class running_statistics_in_training(norm.BatchNorm):
     def forward(self, x):
         if self.training:
@@ -179,34 +177,32 @@ class running_statistics_in_training(norm.BatchNorm):
         return _eval(self, x, self.running_mean, self.running_var)
 
 
-@BatchNorm.mistake("momentum stands on the wrong side: running = (1 - momentum) * running + momentum * batch.")
+@BatchNorm.mistake("momentum multiplies the wrong term: running = (1 - momentum) * running + momentum * batch.")
 class momentum_on_the_wrong_side(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, 1 - momentum, eps)
 
 
-@BatchNorm.mistake("the argument momentum is not used: 0.1 stands in its place.")
+@BatchNorm.mistake("The argument momentum is not used: 0.1 is fixed in its place.")
 class momentum_fixed(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, 0.1, eps)
 
 
-@BatchNorm.mistake("the argument eps is not used: 1e-5 stands in its place.")
+@BatchNorm.mistake("The argument eps is not used: 1e-5 is fixed in its place.")
 class module_eps_fixed(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, momentum)
 
 
-@BatchNorm.mistake("the running variance takes in the variance divided by N; for later use on other data it is the "
-                   "one divided by N - 1, as in torch (the output still uses N).")
+@BatchNorm.mistake("running_var is updated with the variance divided by N. It is used on other data later, so torch divides by N - 1 here (the output still uses N).")
 class running_biased_variance(norm.BatchNorm):
     def _remember(self, x):
         self.running_mean.lerp_(x.mean(0), self.momentum)
         self.running_var.lerp_(x.var(0, correction=0), self.momentum)
 
 
-@BatchNorm.mistake("the training output uses the variance divided by N - 1; that one is for running_var only, the "
-                   "output divides by N.")
+@BatchNorm.mistake("The training output uses the variance divided by N - 1. That one is for running_var only; the output divides by N.")
 class unbiased_output(norm.BatchNorm):
     def forward(self, x):
         if not self.training:
@@ -215,33 +211,33 @@ class unbiased_output(norm.BatchNorm):
         return _eval(self, x, x.mean(0), x.var(0))
 
 
-@BatchNorm.mistake("running_var takes in the standard deviation; it holds the variance.")
+@BatchNorm.mistake("running_var is updated with the standard deviation. It holds the variance.")
 class running_standard_deviation(norm.BatchNorm):
     def _remember(self, x):
         self.running_mean.lerp_(x.mean(0), self.momentum)
         self.running_var.lerp_(x.std(0), self.momentum)
 
 
-@BatchNorm.mistake("the running mean and variance never change; each training step mixes the batch's into them.")
+@BatchNorm.mistake("The running mean and variance never change. Each training step mixes the batch's into them.")
 class never_remembers(norm.BatchNorm):
     def _remember(self, x):
         pass
 
 
-@BatchNorm.mistake("the running mean and variance are replaced by the last batch's; mix a share `momentum` of it in.")
+@BatchNorm.mistake("The running mean and variance are replaced by the last batch's. Mix in only the fraction `momentum` of it.")
 class remembers_the_last_batch(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, 1.0, eps)
 
 
-@BatchNorm.mistake("running = running + momentum * batch grows without end; the old value is scaled by 1 - momentum.")
+@BatchNorm.mistake("running = running + momentum * batch grows without bound. Scale the old value by 1 - momentum.")
 class old_value_not_scaled(norm.BatchNorm):
     def _remember(self, x):
         self.running_mean += self.momentum * x.mean(0)
         self.running_var += self.momentum * x.var(0)
 
 
-@BatchNorm.mistake("the running statistics also change in eval mode; testing must leave no trace in the model.")
+@BatchNorm.mistake("The running statistics also change in eval mode. Evaluation must not change the model.")
 class remembers_in_eval(norm.BatchNorm):
     def forward(self, x):
         if self.training:
@@ -252,8 +248,7 @@ class remembers_in_eval(norm.BatchNorm):
         return _eval(self, x, *before)
 
 
-@BatchNorm.mistake("the running statistics are updated in eval mode, before they are used; testing must leave no "
-                   "trace in the model.")
+@BatchNorm.mistake("The running statistics are updated in eval mode, before they are used. Evaluation must not change the model.")
 class remembers_first_in_eval(norm.BatchNorm):
     def forward(self, x):
         if self.training:
@@ -263,13 +258,13 @@ class remembers_first_in_eval(norm.BatchNorm):
         return _eval(self, x, self.running_mean, self.running_var)
 
 
-@BatchNorm.mistake("gamma and beta are left out in eval mode; they belong to both modes.")
+@BatchNorm.mistake("gamma and beta are left out in eval mode. They belong in both modes.")
 class gamma_and_beta_only_in_training(norm.BatchNorm):
     def forward(self, x):
         return super().forward(x) if self.training else (x - self.running_mean) / torch.sqrt(self.running_var + self.eps)
 
 
-@BatchNorm.mistake("eps is added after the root in eval mode; it belongs inside: sqrt(running_var + eps).")
+@BatchNorm.mistake("In eval mode eps is added after the square root. It belongs inside: sqrt(running_var + eps).")
 class eval_eps_outside_the_root(norm.BatchNorm):
     def forward(self, x):
         if self.training:
@@ -277,7 +272,7 @@ class eval_eps_outside_the_root(norm.BatchNorm):
         return _like(x, self.running_mean, self.running_var.sqrt() + self.eps, self.gamma, self.beta)
 
 
-@BatchNorm.mistake("the root is missing in eval mode: divide by sqrt(running_var + eps).")
+@BatchNorm.mistake("In eval mode the square root is missing. Divide by sqrt(running_var + eps).")
 class eval_divided_by_variance(norm.BatchNorm):
     def forward(self, x):
         if self.training:
@@ -285,8 +280,7 @@ class eval_divided_by_variance(norm.BatchNorm):
         return _like(x, self.running_mean, self.running_var + self.eps, self.gamma, self.beta)
 
 
-@BatchNorm.mistake("running_mean and running_var take part in the gradient: make them buffers (register_buffer, not "
-                   "nn.Parameter) and update them under torch.no_grad().")
+@BatchNorm.mistake("Gradients flow into running_mean and running_var. Make them buffers (register_buffer, not nn.Parameter) and update them under torch.no_grad().")
 class running_stats_get_gradients(norm.BatchNorm):
     def forward(self, x):
         if not self.training:
@@ -306,8 +300,7 @@ class running_stats_are_parameters(running_stats_get_gradients):
         self.running_mean, self.running_var = nn.Parameter(mean), nn.Parameter(var)
 
 
-@BatchNorm.mistake("running_mean and running_var are not in state_dict(), so they are not saved with the model: make "
-                   "them with self.register_buffer('running_mean', torch.zeros(d)), and so running_var.")
+@BatchNorm.mistake("running_mean and running_var are not in state_dict(), so they are not saved with the model. Create them with self.register_buffer('running_mean', torch.zeros(d)), and running_var likewise.")
 class no_buffers(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, momentum, eps)
@@ -316,7 +309,7 @@ class no_buffers(norm.BatchNorm):
         self.running_mean, self.running_var = mean, var
 
 
-@BatchNorm.mistake("gamma and beta are not in state_dict(), so nothing trains or saves them: wrap them in nn.Parameter.")
+@BatchNorm.mistake("gamma and beta are not in state_dict(), so they are neither trained nor saved. Wrap them in nn.Parameter.")
 class no_parameters(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, momentum, eps)
@@ -324,7 +317,7 @@ class no_parameters(norm.BatchNorm):
         self.gamma, self.beta = torch.ones(d), torch.zeros(d)
 
 
-@BatchNorm.mistake("gamma and beta take no gradient, so they are never trained: make them nn.Parameter, not buffers.")
+@BatchNorm.mistake("gamma and beta receive no gradient, so they are never trained. Make them nn.Parameter, not buffers.")
 class gamma_and_beta_are_buffers(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, momentum, eps)
@@ -333,22 +326,21 @@ class gamma_and_beta_are_buffers(norm.BatchNorm):
         self.register_buffer("beta", torch.zeros(d))
 
 
-@BatchNorm.mistake("running_var starts at 0; it starts at 1, so that an untrained layer leaves its input as it is.")
+@BatchNorm.mistake("running_var starts at 0. It starts at 1, so that an untrained layer leaves its input as it is.")
 class running_var_starts_at_zero(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, momentum, eps)
         self.running_var.zero_()
 
 
-@BatchNorm.mistake("gamma starts at 0, which makes every output 0 at first; it starts at 1.")
+@BatchNorm.mistake("gamma starts at 0, which makes every output 0 at first. It starts at 1.")
 class gamma_starts_at_zero(norm.BatchNorm):
     def __init__(self, d, momentum=0.1, eps=1e-5):
         super().__init__(d, momentum, eps)
         nn.init.zeros_(self.gamma)
 
 
-@BatchNorm.mistake("mean and variance are taken over the features of each row; batch norm takes one pair for each "
-                   "column (dim=0), in training as in what it remembers.")
+@BatchNorm.mistake("Mean and variance are computed over the features of each row. Batch norm has one pair for each column (dim=0), in training and in the running statistics.")
 class module_over_features(norm.BatchNorm):
     def forward(self, x):
         if not self.training:
@@ -374,38 +366,34 @@ def _layer_norm_inputs(generator):
 layer_norm = Item("layer_norm", 1, _layer_norm_inputs, norm.layer_norm, ("y (..., d)",), IN_LAYER, free=FREE)
 
 
-@layer_norm.mistake("mean and variance are taken over the batch (dim=0); layer norm takes them over the last axis, so "
-                    "that no row depends on another.")
+@layer_norm.mistake("Mean and variance are computed over the batch (dim=0). Layer norm computes them over the last axis, so that no row depends on another.")
 def over_batch(x, gamma, beta, eps=1e-5):
     return norm.batch_norm(x, gamma, beta, eps)
 
 
-@layer_norm.mistake("mean and variance are taken over all axes but the last, as batch norm does; layer norm takes them "
-                    "over the last axis alone.")
+@layer_norm.mistake("Mean and variance are computed over all axes but the last, as in batch norm. Layer norm computes them over the last axis alone.")
 def over_batch_and_positions(x, gamma, beta, eps=1e-5):
     return norm.batch_norm(x.flatten(0, -2), gamma, beta, eps).reshape(x.shape)
 
 
-@layer_norm.mistake("mean and variance are taken over all axes but the batch, so that the words of a sentence share "
-                    "them; each position has its own (dim=-1 alone).")
+@layer_norm.mistake("Mean and variance are computed over all axes but the batch, so the positions of a sentence share them. Each position has its own (dim=-1 alone).")
 def over_all_but_batch(x, gamma, beta, eps=1e-5):
     mean, var = _moments(x, tuple(range(1, x.dim())))
     return _like(x, mean, torch.sqrt(var + eps), gamma, beta)
 
 
-@layer_norm.mistake("mean and variance are one number each for the whole tensor; each position has its own (dim=-1).")
+@layer_norm.mistake("Mean and variance are one number each for the whole tensor. Each position has its own (dim=-1).")
 def layer_over_everything(x, gamma, beta, eps=1e-5):
     return over_everything(x, gamma, beta, eps)
 
 
-@layer_norm.mistake("mean and variance are taken over axis 1; with three axes those are the positions. The features "
-                    "are the last axis, dim=-1.")
+@layer_norm.mistake("Mean and variance are computed over axis 1, which holds the positions if there are three axes. The features are the last axis, dim=-1.")
 def over_axis_1(x, gamma, beta, eps=1e-5):
     mean, var = _moments(x, 1)
     return _like(x, mean, torch.sqrt(var + eps), gamma, beta)
 
 
-@layer_norm.mistake("this divides by the root of the mean square and subtracts no mean (that is RMSNorm, another norm).")
+@layer_norm.mistake("This divides by the root of the mean square and does not subtract the mean. That is RMSNorm, a different norm.")
 def root_mean_square(x, gamma, beta, eps=1e-5):
     return _like(x, 0.0, torch.sqrt((x ** 2).mean(-1, keepdim=True) + eps), gamma, beta)
 
@@ -433,72 +421,72 @@ def _step(x_t, h_prev, W_xh, W_hh, gamma, beta, normalise=norm.layer_norm, squas
     return squash(normalise(x_t @ W_xh + h_prev @ W_hh, gamma, beta))
 
 
-@layer_norm_rnn_step.mistake("the norm comes after the tanh; it comes before: tanh(LN(sum)).")
+@layer_norm_rnn_step.mistake("The norm comes after the tanh. It comes before: tanh(LN(sum)).")
 def norm_after_tanh(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return norm.layer_norm(torch.tanh(x_t @ W_xh + h_prev @ W_hh), gamma, beta)
 
 
-@layer_norm_rnn_step.mistake("each product is normalised by itself; here the norm is taken once, of their sum.")
+@layer_norm_rnn_step.mistake("Each product is normalised separately. Normalise once, their sum.")
 def norm_on_each_term(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return torch.tanh(norm.layer_norm(x_t @ W_xh, gamma, beta) + norm.layer_norm(h_prev @ W_hh, gamma, beta))
 
 
-@layer_norm_rnn_step.mistake("only h_prev @ W_hh is normalised; the norm is taken of the sum, x_t @ W_xh included.")
+@layer_norm_rnn_step.mistake("Only h_prev @ W_hh is normalised. Normalise the sum, with x_t @ W_xh included.")
 def norm_on_the_state_term(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return torch.tanh(x_t @ W_xh + norm.layer_norm(h_prev @ W_hh, gamma, beta))
 
 
-@layer_norm_rnn_step.mistake("only x_t @ W_xh is normalised; the norm is taken of the sum, h_prev @ W_hh included.")
+@layer_norm_rnn_step.mistake("Only x_t @ W_xh is normalised. Normalise the sum, with h_prev @ W_hh included.")
 def norm_on_the_input_term(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return torch.tanh(norm.layer_norm(x_t @ W_xh, gamma, beta) + h_prev @ W_hh)
 
 
-@layer_norm_rnn_step.mistake("the norm is taken over the batch; layer norm takes it over the d_h units of each row.")
+@layer_norm_rnn_step.mistake("The norm is taken over the batch. Layer norm takes it over the d_h units of each row.")
 def norm_over_batch(*inputs):
     return _step(*inputs, normalise=norm.batch_norm)
 
 
-@layer_norm_rnn_step.mistake("the previous state is normalised before the product; normalise the sum of the products.")
+@layer_norm_rnn_step.mistake("The previous state is normalised before the product. Normalise the sum of the products.")
 def norm_of_h_prev(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return torch.tanh(x_t @ W_xh + norm.layer_norm(h_prev, gamma, beta) @ W_hh)
 
 
-@layer_norm_rnn_step.mistake("the tanh is missing.")
+@layer_norm_rnn_step.mistake("The tanh is missing.")
 def no_tanh(*inputs):
     return _step(*inputs, squash=lambda total: total)
 
 
-@layer_norm_rnn_step.mistake("a sigmoid stands where the formula has tanh.")
+@layer_norm_rnn_step.mistake("A sigmoid is used where the formula has a tanh.")
 def sigmoid_for_tanh(*inputs):
     return _step(*inputs, squash=torch.sigmoid)
 
 
-@layer_norm_rnn_step.mistake("the norm is missing: this is the plain recurrent step.")
+@layer_norm_rnn_step.mistake("The norm is missing: this is the plain RNN step.")
 def no_norm(*inputs):
     return _step(*inputs, normalise=lambda total, gamma, beta: total)
 
 
-@layer_norm_rnn_step.mistake("W_hh is transposed: h_prev stands on the left as a row, so it is h_prev @ W_hh.")
+@layer_norm_rnn_step.mistake("W_hh is transposed. h_prev is a row on the left, so the product is h_prev @ W_hh.")
 def W_hh_transposed(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return _step(x_t, h_prev, W_xh, W_hh.T, gamma, beta)
 
 
-@layer_norm_rnn_step.mistake("the input x_t is ignored: the term x_t @ W_xh is missing.")
+@layer_norm_rnn_step.mistake("The input x_t is ignored: the term x_t @ W_xh is missing.")
 def input_ignored(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return _step(0 * x_t, h_prev, W_xh, W_hh, gamma, beta)
 
 
-@layer_norm_rnn_step.mistake("the previous state is ignored: the term h_prev @ W_hh is missing.")
+@layer_norm_rnn_step.mistake("The previous state is ignored: the term h_prev @ W_hh is missing.")
 def state_ignored(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return _step(x_t, 0 * h_prev, W_xh, W_hh, gamma, beta)
 
 
-@layer_norm_rnn_step.mistake("gamma and beta are not used: LN(...) includes gamma * ... + beta.")
+@layer_norm_rnn_step.mistake("gamma and beta are not used. LN(...) includes gamma * ... + beta.")
 def without_gamma_and_beta(*inputs):
     return _step(*inputs, normalise=lambda total, gamma, beta: norm.layer_norm(total, 1.0, 0.0))
 
 
-@layer_norm_rnn_step.mistake("gamma and beta come after the tanh; they belong to the norm, inside it.")
+@layer_norm_rnn_step.mistake("gamma and beta are applied after the tanh. They belong to the norm, inside the tanh.")
 def gamma_and_beta_after_tanh(x_t, h_prev, W_xh, W_hh, gamma, beta):
     return gamma * torch.tanh(norm.layer_norm(x_t @ W_xh + h_prev @ W_hh, 1.0, 0.0)) + beta
 

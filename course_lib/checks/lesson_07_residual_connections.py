@@ -44,42 +44,42 @@ def _states(x, blocks, step):
     return states
 
 
-@residual_forward.mistake("the skip is missing: each block returns f(x) alone; add what went in, x + f(x).")
+@residual_forward.mistake("The skip connection is missing: each block returns f(x) alone. Add the block's input: x + f(x).")
 def f_alone(x, blocks):
     return _states(x, blocks, lambda states, f, _: f(states[-1]))
 
 
-@residual_forward.mistake("every skip starts at the first input: add what went into THIS block, not x_0.")
+@residual_forward.mistake("Every skip connection starts at the first input. Add the input of THIS block, not x_0.")
 def skip_from_the_first(x, blocks):
     return _states(x, blocks, lambda states, f, _: states[0] + f(states[-1]))
 
 
-@residual_forward.mistake("every block is given the first input: block l reads the output of the block before it.")
+@residual_forward.mistake("Every block is given the first input. Block l takes the output of the block before it.")
 def blocks_read_the_first(x, blocks):
     return _states(x, blocks, lambda states, f, _: states[-1] + f(states[0]))
 
 
-@residual_forward.mistake("x is added twice: it is x + f(x), with one x.")
+@residual_forward.mistake("x is added twice. It should be x + f(x), with one x.")
 def skip_twice(x, blocks):
     return _states(x, blocks, lambda states, f, _: 2 * states[-1] + f(states[-1]))
 
 
-@residual_forward.mistake("f(x) is added twice: it is x + f(x), with one f(x).")
+@residual_forward.mistake("f(x) is added twice. It should be x + f(x), with one f(x).")
 def block_twice(x, blocks):
     return _states(x, blocks, lambda states, f, _: states[-1] + 2 * f(states[-1]))
 
 
-@residual_forward.mistake("f is applied to its own result, x + f(f(x)): call each block once.")
+@residual_forward.mistake("f is applied to its own result, x + f(f(x)). Call each block once.")
 def block_of_block(x, blocks):
     return _states(x, blocks, lambda states, f, _: states[-1] + f(f(states[-1])))
 
 
-@residual_forward.mistake("all earlier states are added, not only the last: the skip passes one block, x_l + f(x_l).")
+@residual_forward.mistake("All earlier states are added, not only the last one. The skip connection spans one block: x_l + f(x_l).")
 def all_earlier_states(x, blocks):
     return _states(x, blocks, lambda states, f, _: sum(states) + f(states[-1]))
 
 
-@residual_forward.mistake("x is multiplied by f(x); the skip is a sum.")
+@residual_forward.mistake("x is multiplied by f(x). The skip connection is a sum.")
 def multiplied(x, blocks):
     return _states(x, blocks, lambda states, f, _: states[-1] * f(states[-1]))
 
@@ -89,8 +89,7 @@ def subtracted(x, blocks):
     return _states(x, blocks, lambda states, f, _: states[-1] - f(states[-1]))
 
 
-@residual_forward.mistake("x is changed in place (x += ... or x.add_), so the caller's tensor is overwritten and the list holds "
-                          "one tensor L + 1 times: write x = x + f(x).")
+@residual_forward.mistake("x is changed in place (x += ... or x.add_), so the caller's tensor is overwritten and the list holds one tensor L + 1 times. Write x = x + f(x).")
 def changes_x_in_place(x, blocks):
     states = [x]
     for f in blocks:
@@ -99,7 +98,7 @@ def changes_x_in_place(x, blocks):
     return states
 
 
-@residual_forward.mistake("the list holds one tensor L + 1 times, because it is changed in place: make a new one, x = x + f(x).")
+@residual_forward.mistake("The list holds one tensor L + 1 times, because it is changed in place. Make a new one: x = x + f(x).")
 def one_tensor_in_place(x, blocks):
     x = x.clone()
     states = [x]
@@ -114,32 +113,32 @@ def x_not_included(x, blocks):
     return residual.residual_forward(x, blocks)[1:]
 
 
-@residual_forward.mistake("the last output is missing: the list has L + 1 entries for L blocks.")
+@residual_forward.mistake("The last output is missing: the list has L + 1 entries for L blocks.")
 def last_not_included(x, blocks):
     return residual.residual_forward(x, blocks)[:-1]
 
 
-@residual_forward.mistake("only the last output is returned; return a list of all of them, x included.")
+@residual_forward.mistake("Only the last output is returned. Return a list of all of them, x included.")
 def only_the_last(x, blocks):
     return residual.residual_forward(x, blocks)[-1]
 
 
-@residual_forward.mistake("the blocks are used from the last to the first: blocks[0] comes first.")
+@residual_forward.mistake("The blocks are applied from the last to the first. blocks[0] comes first.")
 def blocks_reversed(x, blocks):
     return residual.residual_forward(x, blocks[::-1])
 
 
-@residual_forward.mistake("the list is in reversed order: it begins with x and ends with the last output.")
+@residual_forward.mistake("The list is in reversed order: it begins with x and ends with the last output.")
 def list_reversed(x, blocks):
     return residual.residual_forward(x, blocks)[::-1]
 
 
-@residual_forward.mistake("the outputs are stacked into one tensor; return them as a list.")
+@residual_forward.mistake("The outputs are stacked into one tensor. Return them as a list.")
 def one_stack(x, blocks):
     return torch.stack(residual.residual_forward(x, blocks))
 
 
-@residual_forward.mistake("these are the blocks' outputs f(x), each without its skip; the next block was given the sum, keep that.")
+@residual_forward.mistake("The list holds the blocks' outputs f(x) without the skip connection, although the next block is given the sum. Put the sum x + f(x) into the list.")
 def outputs_without_skip(x, blocks):
     states = residual.residual_forward(x, blocks)
     return [x, *(f(state) for f, state in zip(blocks, states, strict=False))]
@@ -170,39 +169,37 @@ def _product(matrices):
     return product
 
 
-@residual_gradient.mistake("the skips are missing: this is the product of the J alone; each factor is I + J.")
+@residual_gradient.mistake("The skip connections are missing: this is the product of the J alone. Each factor is I + J.")
 def plain_product(jacobians):
     return _product(jacobians)
 
 
-@residual_gradient.mistake("the order is reversed: the last block's factor stands leftmost, (I + J_L) ... (I + J_1).")
+@residual_gradient.mistake("The order is reversed. The last block's factor is leftmost: (I + J_L) ... (I + J_1).")
 def order_reversed(jacobians):
     return _product([_eye(J) + J for J in jacobians][::-1])
 
 
-@residual_gradient.mistake("I is added once, to the product of the J; every block has a skip of its own: multiply the (I + J).")
+@residual_gradient.mistake("I is added once, to the product of the J. Every block has a skip connection of its own: multiply the (I + J).")
 def identity_plus_product(jacobians):
     return _eye(jacobians[0]) + _product(jacobians)
 
 
-@residual_gradient.mistake("I is added once, to the product of the J in the wrong order; every block has a skip of its own: "
-                           "multiply the (I + J), the last block leftmost.")
+@residual_gradient.mistake("I is added once, to the product of the J in the wrong order. Every block has a skip connection of its own: multiply the (I + J), the last block leftmost.")
 def identity_plus_product_reversed(jacobians):
     return _eye(jacobians[0]) + _product(jacobians[::-1])
 
 
-@residual_gradient.mistake("the factors are added instead of multiplied: I + J_1 + ... + J_L leaves out every path through two "
-                           "blocks or more.")
+@residual_gradient.mistake("The terms are added instead of multiplied: I + J_1 + ... + J_L leaves out every path through two or more blocks.")
 def first_order(jacobians):
     return _eye(jacobians[0]) + sum(jacobians)
 
 
-@residual_gradient.mistake("the I + J are added up; the chain rule multiplies them.")
+@residual_gradient.mistake("The factors I + J are added. The chain rule multiplies them.")
 def sum_of_factors(jacobians):
     return sum(_eye(J) + J for J in jacobians)
 
 
-@residual_gradient.mistake("the matrices are multiplied element by element (*); the chain rule takes the matrix product (@).")
+@residual_gradient.mistake("The matrices are multiplied element by element (*). The chain rule needs the matrix product (@).")
 def elementwise(jacobians):
     product = torch.ones_like(jacobians[0])
     for J in jacobians:
@@ -210,37 +207,37 @@ def elementwise(jacobians):
     return product
 
 
-@residual_gradient.mistake("1 is added to every entry (J + 1): the skip's Jacobian is the identity matrix, torch.eye(d).")
+@residual_gradient.mistake("1 is added to every entry (J + 1). The Jacobian of the skip connection is the identity matrix, torch.eye(d).")
 def ones_for_identity(jacobians):
     return _product([1 + J for J in jacobians])
 
 
-@residual_gradient.mistake("the first block is left out.")
+@residual_gradient.mistake("The first block is left out.")
 def first_left_out(jacobians):
     return _product([_eye(jacobians[0]), *(_eye(J) + J for J in jacobians[1:])])
 
 
-@residual_gradient.mistake("the last block is left out.")
+@residual_gradient.mistake("The last block is left out.")
 def last_left_out(jacobians):
     return _product([_eye(jacobians[0]), *(_eye(J) + J for J in jacobians[:-1])])
 
 
-@residual_gradient.mistake("the result is transposed: [i, j] is d x_L[i] / d x_0[j], and no J needs transposing.")
+@residual_gradient.mistake("The result is transposed. Entry [i, j] is d x_L[i] / d x_0[j], and no J needs transposing.")
 def transposed(jacobians):
     return residual.residual_gradient(jacobians).T
 
 
-@residual_gradient.mistake("every J is transposed before the product: J[i, j] is already d f[i] / d x[j], use it as it is.")
+@residual_gradient.mistake("Every J is transposed before the product. J[i, j] is already d f[i] / d x[j], so use it as it is.")
 def each_transposed(jacobians):
     return _product([_eye(J) + J.T for J in jacobians])
 
 
-@residual_gradient.mistake("the factors are I - J: the block is added to the skip, so it is I + J.")
+@residual_gradient.mistake("The factors are I - J. The block is added to the skip connection, so the factor is I + J.")
 def minus(jacobians):
     return _product([_eye(J) - J for J in jacobians])
 
 
-@residual_gradient.mistake("this is the norm of the gradient; return the matrix (d, d).")
+@residual_gradient.mistake("This is the norm of the gradient. Return the matrix itself, (d, d).")
 def its_norm(jacobians):
     return residual.residual_gradient(jacobians).norm()
 
@@ -281,37 +278,37 @@ def _mistaken(sentence, post=_post, pre=_pre):
     return register
 
 
-_mistaken("'post' and 'pre' are swapped: post is norm(x + f(x)), pre is x + f(norm(x)).", _pre, _post)("swapped")
-_mistaken("'pre' gives the post-norm formula: with 'pre' the norm acts on what f is given, x + f(norm(x)).",
+_mistaken("'post' and 'pre' are swapped: 'post' is norm(x + f(x)), 'pre' is x + f(norm(x)).", _pre, _post)("swapped")
+_mistaken("'pre' gives the post-norm formula. With 'pre' the norm is applied to the input of f: x + f(norm(x)).",
           pre=_post)("always_post")
-_mistaken("'post' gives the pre-norm formula: with 'post' the norm acts on the sum, norm(x + f(x)).", post=_pre)("always_pre")
-_mistaken("with 'pre' the skip is normalised as well: x itself is added, x + f(norm(x)), or the skip is no longer free.",
+_mistaken("'post' gives the pre-norm formula. With 'post' the norm is applied to the sum: norm(x + f(x)).", post=_pre)("always_pre")
+_mistaken("With 'pre' the skip connection is normalised as well. Add x itself, x + f(norm(x)), to keep the residual path unchanged.",
           pre=lambda x, f, norm: norm(x) + f(norm(x)))("norm_on_the_skip")
-_mistaken("with 'post' only f(x) is normalised: the norm takes the whole sum, norm(x + f(x)).",
+_mistaken("With 'post' only f(x) is normalised. The norm is applied to the whole sum: norm(x + f(x)).",
           post=lambda x, f, norm: norm(f(x)) + x)("norm_of_f_only")
-_mistaken("with 'pre' the norm stands behind f, x + norm(f(x)); it stands before: x + f(norm(x)).",
+_mistaken("With 'pre' the norm comes after f, x + norm(f(x)). It comes before: x + f(norm(x)).",
           pre=lambda x, f, norm: x + norm(f(x)))("norm_behind_f")
-_mistaken("x + norm(f(x)) is given for both orders; post is norm(x + f(x)), pre is x + f(norm(x)).",
+_mistaken("Both orders give x + norm(f(x)). 'post' is norm(x + f(x)), 'pre' is x + f(norm(x)).",
           lambda x, f, norm: x + norm(f(x)), lambda x, f, norm: x + norm(f(x)))("norm_behind_f_twice")
-_mistaken("with 'post' each term is normalised by itself, norm(x) + norm(f(x)): add first, then norm once.",
+_mistaken("With 'post' each term is normalised separately, norm(x) + norm(f(x)). Add first, then normalise once.",
           post=lambda x, f, norm: norm(x) + norm(f(x)))("norm_of_each_term")
-_mistaken("with 'post' the norm is taken of x and of the sum: f is given x itself, norm(x + f(x)).",
+_mistaken("With 'post' both x and the sum are normalised. f is given x itself: norm(x + f(x)).",
           post=lambda x, f, norm: norm(x + f(norm(x))))("post_norms_twice")
-_mistaken("with 'pre' the sum is normalised as well: with 'pre' there is one norm, before f.",
+_mistaken("With 'pre' the sum is normalised as well. With 'pre' there is only one norm, before f.",
           pre=lambda x, f, norm: norm(x + f(norm(x))))("pre_norms_twice")
-_mistaken("with 'post' the skip is missing: norm(f(x)) lacks the x inside the norm.",
+_mistaken("With 'post' the skip connection is missing: norm(f(x)) lacks the x inside the norm.",
           post=lambda x, f, norm: norm(f(x)))("post_without_skip")
-_mistaken("with 'pre' the skip is missing: f(norm(x)) lacks the x in front.",
+_mistaken("With 'pre' the skip connection is missing: f(norm(x)) lacks the x in front.",
           pre=lambda x, f, norm: f(norm(x)))("pre_without_skip")
-_mistaken("the skip is missing in both orders: add x, inside the norm for 'post', outside for 'pre'.",
+_mistaken("The skip connection is missing in both orders. Add x, inside the norm for 'post', outside for 'pre'.",
           lambda x, f, norm: norm(f(x)), lambda x, f, norm: f(norm(x)))("no_skip")
-_mistaken("the norm is missing in both orders: this is x + f(x).",
+_mistaken("The norm is missing in both orders: this is x + f(x).",
           lambda x, f, norm: x + f(x), lambda x, f, norm: x + f(x))("no_norm")
-_mistaken("with 'post' the norm is missing: norm(x + f(x)).", post=lambda x, f, norm: x + f(x))("post_without_norm")
-_mistaken("with 'pre' the norm is missing: x + f(norm(x)).", pre=lambda x, f, norm: x + f(x))("pre_without_norm")
+_mistaken("With 'post' the norm is missing. It should be norm(x + f(x)).", post=lambda x, f, norm: x + f(x))("post_without_norm")
+_mistaken("With 'pre' the norm is missing. It should be x + f(norm(x)).", pre=lambda x, f, norm: x + f(x))("pre_without_norm")
 
 
-@sublayer.mistake("the norm you were given is not used: call norm(...), it has a gain and a shift of its own.")
+@sublayer.mistake("The norm you were given is not used. Call norm(...), which has its own gamma and beta.")
 def own_norm(x, f, norm, order):
     return residual.sublayer(x, f, lambda z: F.layer_norm(z, z.shape[-1:]), order)
 
@@ -329,64 +326,63 @@ path_counts = Item("path_counts", 1, _count_inputs, residual.path_counts, ("coun
                                 "the counts must add up to 2^n: every path takes or skips each of n blocks."),))
 
 
-@path_counts.mistake("2^n is the number of all paths together; return how many there are of each length, a list of n + 1.")
+@path_counts.mistake("2^n is the number of all paths together. Return how many there are of each length, a list of n + 1 counts.")
 def all_together(n_blocks):
     return 2 ** n_blocks
 
 
-@path_counts.mistake("2^n is the number of all paths together; the list has one count for each length, 0 to n.")
+@path_counts.mistake("2^n is the number of all paths together. The list has one count for each length, 0 to n.")
 def all_together_in_a_list(n_blocks):
     return [2 ** n_blocks]
 
 
-@path_counts.mistake("2^k is the number of paths through k blocks of any length; how many paths of length k are there through n?")
+@path_counts.mistake("2^k is the number of paths of any length through k blocks. Count the paths of length k through n blocks.")
 def powers_of_two(n_blocks):
     return [2 ** length for length in range(n_blocks + 1)]
 
 
-@path_counts.mistake("one entry too few: the path of length 0, which skips every block, counts too.")
+@path_counts.mistake("There is one entry too few: the path of length 0, which skips every block, counts too.")
 def without_length_0(n_blocks):
     return residual.path_counts(n_blocks)[1:]
 
 
-@path_counts.mistake("one entry too few: the path of length n, through every block, counts too (range ends before its end).")
+@path_counts.mistake("There is one entry too few: the path of length n, through every block, counts too (range ends before its end).")
 def without_length_n(n_blocks):
     return residual.path_counts(n_blocks)[:-1]
 
 
-@path_counts.mistake("these are the counts for one block more: choose from n_blocks, not from n_blocks + 1.")
+@path_counts.mistake("These are the counts for one block more. Choose from n_blocks, not from n_blocks + 1.")
 def one_block_more(n_blocks):
     return residual.path_counts(n_blocks + 1)
 
 
-@path_counts.mistake("these are the numbers for n + 1 blocks, cut off after n + 1 entries: choose from n_blocks.")
+@path_counts.mistake("These are the counts for n + 1 blocks, cut off after n + 1 entries. Choose from n_blocks.")
 def chosen_from_one_more(n_blocks):
     return [math.comb(n_blocks + 1, length) for length in range(n_blocks + 1)]
 
 
-@path_counts.mistake("these are running sums: entry k counts the paths of length k alone, not of at most k.")
+@path_counts.mistake("These are running sums. Entry k counts the paths of length k, not of length at most k.")
 def running_sums(n_blocks):
     counts = residual.path_counts(n_blocks)
     return [sum(counts[:length + 1]) for length in range(n_blocks + 1)]
 
 
-@path_counts.mistake("these are shares; return the numbers of paths themselves.")
+@path_counts.mistake("These are fractions. Return the numbers of paths themselves.")
 def shares(n_blocks):
     return [count / 2 ** n_blocks for count in residual.path_counts(n_blocks)]
 
 
-@path_counts.mistake("the order of the blocks counts here; a path takes each block or not, in their fixed order: combinations, "
-                     "not permutations.")
+@path_counts.mistake("Here the order of the blocks counts. A path takes or skips each block in their fixed order: count combinations, not permutations.")
 def permutations(n_blocks):
     return [math.perm(n_blocks, length) for length in range(n_blocks + 1)]
 
 
-@path_counts.mistake("each length is counted once; there are n ways to take one block alone, and more for two.")
+@path_counts.mistake("Each length is counted once. There are n ways to go through exactly one block, and more for two.")
 def one_of_each(n_blocks):
     return [1] * (n_blocks + 1)
 
 
-@path_counts.mistake("this is length times count; return the counts alone.")
+@path_counts.mistake("This is length times count. Return the counts alone.")
 def times_length(n_blocks):
     return [length * count for length, count in enumerate(residual.path_counts(n_blocks))]
 

@@ -24,52 +24,52 @@ causal_mask = Item("causal_mask", 1, _causal_inputs, models.causal_mask, ("mask 
                    gradients=False)
 
 
-@causal_mask.mistake("the present is excluded: word i may attend to itself too, j <= i, so the diagonal is True.")
+@causal_mask.mistake("The present is excluded. Position i may attend to itself too, j <= i, so the diagonal is True.")
 def present_excluded(n):
     return torch.ones(n, n, dtype=torch.bool).tril(-1)
 
 
-@causal_mask.mistake("this is the upper triangle: row i is the word that asks, and it may look back, j <= i.")
+@causal_mask.mistake("This is the upper triangle. Row i is the query, and it may attend to itself and to earlier positions, j <= i.")
 def upper_triangle(n):
     return torch.ones(n, n, dtype=torch.bool).triu()
 
 
-@causal_mask.mistake("the mask is inverted: True means MAY attend, and here the future is True.")
+@causal_mask.mistake("The mask is inverted: True means MAY attend, and here the future is True.")
 def inverted(n):
     return ~models.causal_mask(n)
 
 
-@causal_mask.mistake("the mask holds numbers; it has to be Boolean, dtype=torch.bool.")
+@causal_mask.mistake("The mask holds floats. It has to be Boolean, dtype=torch.bool.")
 def floats(n):
     return torch.ones(n, n).tril()
 
 
-@causal_mask.mistake("the mask holds whole numbers; it has to be Boolean, dtype=torch.bool.")
+@causal_mask.mistake("The mask holds integers. It has to be Boolean, dtype=torch.bool.")
 def whole_numbers(n):
     return models.causal_mask(n).long()
 
 
-@causal_mask.mistake("this mask is to be added to the scores, 0 and -inf; here True = may attend, False = may not.")
+@causal_mask.mistake("This mask is meant to be added to the scores (0 and -inf). Here True = may attend, False = may not.")
 def to_be_added(n):
     return torch.full((n, n), -math.inf).triu(1)
 
 
-@causal_mask.mistake("every word may look one word ahead: the diagonal is the last one that is True (tril without an argument).")
+@causal_mask.mistake("Every position may attend to the next one. The diagonal is the last one that is True (tril without an argument).")
 def one_word_ahead(n):
     return torch.ones(n, n, dtype=torch.bool).tril(1)
 
 
-@causal_mask.mistake("only the diagonal is True: a word may attend to all words before it as well.")
+@causal_mask.mistake("Only the diagonal is True. A position may attend to all previous positions as well.")
 def only_itself(n):
     return torch.eye(n, dtype=torch.bool)
 
 
-@causal_mask.mistake("everything is allowed: the future, j > i, is to be False.")
+@causal_mask.mistake("Everything is allowed. The future, j > i, must be False.")
 def all_allowed(n):
     return torch.ones(n, n, dtype=torch.bool)
 
 
-@causal_mask.mistake("the shape is (1, n, n); (n, n) is wanted, it serves every sentence of a batch.")
+@causal_mask.mistake("The shape is (1, n, n). It should be (n, n), which serves every sentence of a batch.")
 def with_a_batch_axis(n):
     return models.causal_mask(n)[None]
 
@@ -92,87 +92,83 @@ padding_mask = Item("padding_mask", 2, _padding_inputs, models.padding_mask, ("m
                     gradients=False)
 
 
-@padding_mask.mistake("it masks the queries, (B, m, 1): the padding is not to be looked AT, so the keys, the last axis, "
-                      "are masked.")
+@padding_mask.mistake("The mask hides queries, (B, m, 1). Padding must not be attended TO, so mask the keys, the last axis.")
 def masks_queries(lengths, m):
     return models.padding_mask(lengths, m).transpose(1, 2)
 
 
-@padding_mask.mistake("it masks queries and keys, (B, m, m): a padded query is left without any key, which gives NaN. Mask the "
-                      "keys only, (B, 1, m).")
+@padding_mask.mistake("The mask hides queries and keys, (B, m, m), so a padded query has no key left and its row becomes nan. Mask the keys only: (B, 1, m).")
 def masks_both(lengths, m):
     mask = models.padding_mask(lengths, m)
     return mask & mask.transpose(1, 2)
 
 
-@padding_mask.mistake("one position too many is allowed: positions count from 0, so j < length, not j <= length.")
+@padding_mask.mistake("One position too many is allowed. Positions count from 0, so it is j < length, not j <= length.")
 def one_too_many(lengths, m):
     return models.padding_mask(lengths + 1, m)
 
 
-@padding_mask.mistake("the last word of each sentence is masked: j < length.")
+@padding_mask.mistake("The last token of each sentence is masked. It should be j < length.")
 def one_too_few(lengths, m):
     return models.padding_mask(lengths - 1, m)
 
 
-@padding_mask.mistake("the mask is inverted: True means MAY attend, and here the padding is True.")
+@padding_mask.mistake("The mask is inverted: True means MAY attend, and here the padding is True.")
 def padding_is_true(lengths, m):
     return ~models.padding_mask(lengths, m)
 
 
-@padding_mask.mistake("the shape is (B, m); with scores (B, n, m) an axis of 1 for the queries is needed: (B, 1, m).")
+@padding_mask.mistake("The shape is (B, m). Scores are (B, n, m), so an axis of 1 for the queries is needed: (B, 1, m).")
 def query_axis_missing(lengths, m):
     return models.padding_mask(lengths, m)[:, 0]
 
 
-@padding_mask.mistake("the shape is (1, B, m): the axis of 1 stands between batch and keys, (B, 1, m).")
+@padding_mask.mistake("The shape is (1, B, m). The axis of 1 belongs between batch and keys: (B, 1, m).")
 def query_axis_in_front(lengths, m):
     return models.padding_mask(lengths, m).transpose(0, 1)
 
 
-@padding_mask.mistake("the rows are repeated, (B, m, m); an axis of 1 serves every query, whatever their number: (B, 1, m).")
+@padding_mask.mistake("The rows are repeated, (B, m, m). An axis of 1 serves every query, however many there are: (B, 1, m).")
 def repeated_rows(lengths, m):
     return models.padding_mask(lengths, m).expand(-1, m, -1)
 
 
-@padding_mask.mistake("lengths (B,) is compared with m positions as it is, one length a POSITION; give it an axis first, lengths[:, None], "
-                      "so that each sentence is compared with all positions.")
+@padding_mask.mistake("lengths (B,) is compared directly with the m positions, which pairs one length with each POSITION. Use lengths[:, None], so that each sentence is compared with all positions.")
 def lengths_without_an_axis(lengths, m):
     return (torch.arange(m) < lengths)[:, None]
 
 
-@padding_mask.mistake("lengths (B,) is compared with the m positions as it is, and no axis is added; lengths[:, None] first, then an axis of "
-                      "1 for the queries.")
+@padding_mask.mistake("lengths (B,) is compared directly with the m positions, and no axis is added. Use lengths[:, None] first, then an axis of 1 for the queries.")
 def lengths_without_any_axis(lengths, m):
     return torch.arange(m) < lengths
 
 
-@padding_mask.mistake("there is an axis for heads too, (B, 1, 1, m); (B, 1, m) is wanted.")
+@padding_mask.mistake("The shape has an axis for heads too, (B, 1, 1, m). It should be (B, 1, m).")
 def with_an_axis_for_heads(lengths, m):
     return models.padding_mask(lengths, m)[:, None]
 
 
-@padding_mask.mistake("the padding is taken to be on the left; the words come first, the padding after them.")
+@padding_mask.mistake("The mask assumes padding on the left. The tokens come first, the padding after them.")
 def padding_on_the_left(lengths, m):
     return models.padding_mask(lengths, m).flip(-1)
 
 
-@padding_mask.mistake("the mask is as wide as the longest sentence; its width is m.")
+@padding_mask.mistake("The mask is as wide as the longest sentence. Its width is m.")
 def width_of_the_longest(lengths, m):
     return models.padding_mask(lengths, int(lengths.max()))
 
 
-@padding_mask.mistake("the mask holds numbers; it has to be Boolean: a comparison gives that.")
+@padding_mask.mistake("The mask holds floats. It has to be Boolean: a comparison gives that.")
 def padding_floats(lengths, m):
     return models.padding_mask(lengths, m).float()
 
 
-@padding_mask.mistake("the mask holds whole numbers; it has to be Boolean: a comparison gives that.")
+@padding_mask.mistake("The mask holds integers. It has to be Boolean: a comparison gives that.")
 def padding_whole_numbers(lengths, m):
     return models.padding_mask(lengths, m).long()
 
 
-@padding_mask.mistake("this mask is to be added to the scores, 0 and -inf; here True = may attend, False = may not.")
+@padding_mask.mistake("This mask is meant to be added to the scores (0 and -inf). Here True = may attend, False = may not.")
 def padding_to_be_added(lengths, m):
     mask = models.padding_mask(lengths, m)
     return torch.zeros(mask.shape).masked_fill(~mask, -math.inf)
@@ -219,129 +215,125 @@ def _projected(X, W_Q, W_K, W_V):
     return X @ W_Q, X @ W_K, X @ W_V
 
 
-@self_attention.mistake("one projection serves for all three: Q, K and V come from the same X, but each through a matrix "
-                        "of its own.")
+@self_attention.mistake("One projection is used for all three. Q, K and V come from the same X, but each through a matrix of its own.")
 def one_projection(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_Q, W_Q, mask)
 
 
-@self_attention.mistake("the keys are made with W_Q; they have their own matrix, W_K, or the scores are symmetric.")
+@self_attention.mistake("The keys are made with W_Q. They have their own matrix, W_K; otherwise the scores are symmetric.")
 def keys_tied_to_queries(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_Q, W_V, mask)
 
 
-@self_attention.mistake("the queries are made with W_K; they have their own matrix, W_Q, or the scores are symmetric.")
+@self_attention.mistake("The queries are made with W_K. They have their own matrix, W_Q; otherwise the scores are symmetric.")
 def queries_tied_to_keys(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_K, W_K, W_V, mask)
 
 
-@self_attention.mistake("the values are made with W_K; they have their own matrix, W_V.")
+@self_attention.mistake("The values are made with W_K. They have their own matrix, W_V.")
 def values_tied_to_keys(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_K, W_K, mask)
 
 
-@self_attention.mistake("W_Q and W_K are exchanged: a row of scores belongs to the word that ASKS.")
+@self_attention.mistake("W_Q and W_K are exchanged: a row of the scores belongs to the QUERY.")
 def queries_and_keys_exchanged(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_K, W_Q, W_V, mask)
 
 
-@self_attention.mistake("X itself is mixed: the values are X W_V.")
+@self_attention.mistake("X itself is averaged. The values are X W_V.")
 def x_as_values(X, W_Q, W_K, W_V, mask=None):
     return models.attention(X @ W_Q, X @ W_K, X, mask)
 
 
-@self_attention.mistake("X itself serves as queries, keys and values: each is X times a matrix of its own.")
+@self_attention.mistake("X itself is used as queries, keys and values. Each of them is X times a matrix of its own.")
 def no_projection(X, W_Q, W_K, W_V, mask=None):
     return models.attention(X, X, X, mask)
 
 
-@self_attention.mistake("X is mixed first and projected twice: W_V comes once, before or after mixing.")
+@self_attention.mistake("W_V is applied twice, before and after the weighted average. Apply it once.")
 def values_projected_twice(X, W_Q, W_K, W_V, mask=None):
     output, weights = models.self_attention(X, W_Q, W_K, W_V, mask)
     return output @ W_V, weights
 
 
-@self_attention.mistake("the scores are divided by sqrt(d_model), the width of X; the scale is sqrt(d_k), the width of Q "
-                        "and K.")
+@self_attention.mistake("The scores are divided by sqrt(d_model), the width of X. The scale is sqrt(d_k), the width of Q and K.")
 def scale_by_d_model(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-1)))
 
 
-@self_attention.mistake("the scores are divided by sqrt(d_v), the width of V; the scale is sqrt(d_k), the width of Q and K.")
+@self_attention.mistake("The scores are divided by sqrt(d_v), the width of V. The scale is sqrt(d_k), the width of Q and K.")
 def scale_by_d_v(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(W_V.size(-1)))
 
 
-@self_attention.mistake("the scores are divided by sqrt(n), the number of words; the scale is sqrt(d_k), the width of Q and K.")
+@self_attention.mistake("The scores are divided by sqrt(n), the number of positions. The scale is sqrt(d_k), the width of Q and K.")
 def scale_by_n(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, math.sqrt(X.size(-2)))
 
 
-@self_attention.mistake("K.T turns the order of ALL axes, the batch's as well. Exchange the last two: K.transpose(-2, -1).")
+@self_attention.mistake("K.T reverses the order of ALL axes, the batch's as well. Exchange only the last two: K.transpose(-2, -1).")
 def self_T_turns_every_axis(X, W_Q, W_K, W_V, mask=None):
     return turned_by_T(*_projected(X, W_Q, W_K, W_V), mask)
 
 
-@self_attention.mistake("the scale is missing: divide the scores by sqrt(d_k).")
+@self_attention.mistake("The scale is missing. Divide the scores by sqrt(d_k).")
 def self_without_scale(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, 1.0)
 
 
-@self_attention.mistake("the scores are divided by d_k; divide by its ROOT.")
+@self_attention.mistake("The scores are divided by d_k. Divide by its ROOT.")
 def scale_not_the_root(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, W_K.size(-1))
 
 
-@self_attention.mistake("every weight is nan where there is a mask: 0 * -inf is nan, and so is a row of nothing but -inf. Fill only what "
-                        "is forbidden: masked_fill(~mask, -inf).")
+@self_attention.mistake("Every weight is nan where there is a mask: 0 * -inf is nan, and so is a softmax over nothing but -inf. Fill only the masked scores: masked_fill(~mask, -inf).")
 def self_zero_times_infinity(X, W_Q, W_K, W_V, mask=None):
     return zero_times_infinity(*_projected(X, W_Q, W_K, W_V), mask)
 
 
-@self_attention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")
+@self_attention.mistake("The scale is applied after the softmax, so the rows no longer sum to 1. Divide the SCORES by sqrt(d_k).")
 def self_scaled_after_softmax(X, W_Q, W_K, W_V, mask=None):
     return scale_after_softmax(*_projected(X, W_Q, W_K, W_V), mask)
 
 
-@self_attention.mistake("a matrix is transposed: words are rows, so Q = X W_Q, with (B, n, d_model) @ (d_model, d_k).")
+@self_attention.mistake("A matrix is transposed. Tokens are rows, so Q = X W_Q, with (B, n, d_model) @ (d_model, d_k).")
 def projections_transposed(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q.T, W_K.T, W_V.T, mask)
 
 
-@self_attention.mistake("the matrices stand on the left, W X; words are rows, so it is X W: X @ W_Q.")
+@self_attention.mistake("The matrices are on the left, W X. Tokens are rows, so the product is X W: X @ W_Q.")
 def matrices_on_the_left(X, W_Q, W_K, W_V, mask=None):
     return models.attention(W_Q @ X, W_K @ X, W_V @ X, mask)
 
 
-@self_attention.mistake("the softmax runs over the queries (dim=-2); each word shares 1 among its KEYS, dim=-1.")
+@self_attention.mistake("The softmax is taken over the queries (dim=-2). Each query distributes its attention over the keys, so use dim=-1.")
 def self_softmax_over_queries(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, dim=-2)
 
 
-@self_attention.mistake("the softmax runs over the first axis; each word shares 1 among its KEYS, dim=-1.")
+@self_attention.mistake("The softmax is taken over the first axis. Each query distributes its attention over the keys, so use dim=-1.")
 def self_softmax_over_the_batch(X, W_Q, W_K, W_V, mask=None):
     return attention_by(*_projected(X, W_Q, W_K, W_V), mask, dim=0)
 
 
-@self_attention.mistake("the mask is ignored: words where it is False still get weight.")
+@self_attention.mistake("The mask is ignored: positions where it is False still get weight.")
 def self_mask_ignored(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_K, W_V)
 
 
-@self_attention.mistake("the mask is inverted: True means MAY attend, so -inf goes where it is False (~mask).")
+@self_attention.mistake("The mask is inverted. True means MAY attend, so -inf goes where it is False (~mask).")
 def self_mask_inverted(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_K, W_V, None if mask is None else ~mask)
 
 
-@self_attention.mistake("the mask acts after the softmax, so what it forbids still counts in the sum below; put -inf into the "
-                        "SCORES.")
+@self_attention.mistake("The mask is applied after the softmax, so masked scores still count in its denominator. Put -inf into the SCORES.")
 def self_mask_after_softmax(X, W_Q, W_K, W_V, mask=None):
     weights = models.self_attention(X, W_Q, W_K, W_V)[1]
     weights = weights if mask is None else weights * mask
     return weights @ (X @ W_V), weights
 
 
-@self_attention.mistake("forbidden scores are set to 0, and exp(0) = 1 still gives them weight; set them to -inf.")
+@self_attention.mistake("Masked scores are set to 0, and exp(0) = 1 still gives them weight. Set them to -inf.")
 def forbidden_scores_zero(X, W_Q, W_K, W_V, mask=None):
     Q, K, V = _projected(X, W_Q, W_K, W_V)
     scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))
@@ -349,7 +341,7 @@ def forbidden_scores_zero(X, W_Q, W_K, W_V, mask=None):
     return weights @ V, weights
 
 
-@self_attention.mistake("the mask is added as 0 and 1, which only raises some scores by 1; forbidden scores become -inf.")
+@self_attention.mistake("The mask is added as 0 and 1, which only raises some scores by 1. Masked scores must become -inf.")
 def self_mask_added(X, W_Q, W_K, W_V, mask=None):
     Q, K, V = _projected(X, W_Q, W_K, W_V)
     scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))
@@ -357,19 +349,19 @@ def self_mask_added(X, W_Q, W_K, W_V, mask=None):
     return weights @ V, weights
 
 
-@self_attention.mistake("the forbidden weights are zeroed for the output only; forbid the scores, before the softmax.")
+@self_attention.mistake("Masked weights are set to 0 for the output only. Mask the scores, before the softmax.")
 def self_masks_only_the_output(X, W_Q, W_K, W_V, mask=None):
     output, weights = models.self_attention(X, W_Q, W_K, W_V)
     return (output if mask is None else (weights * mask) @ (X @ W_V)), weights
 
 
-@self_attention.mistake("the future is always masked; without a mask every word may attend to every word.")
+@self_attention.mistake("The future is always masked. Without a mask every position may attend to every position.")
 def always_causal(X, W_Q, W_K, W_V, mask=None):
     causal = models.causal_mask(X.size(-2))
     return models.self_attention(X, W_Q, W_K, W_V, causal if mask is None else causal & mask)
 
 
-@self_attention.mistake("the second result is the scores; return the weights, after the softmax.")
+@self_attention.mistake("The second result is the scores. Return the weights, after the softmax.")
 def self_scores_for_weights(X, W_Q, W_K, W_V, mask=None):
     Q, K, _ = _projected(X, W_Q, W_K, W_V)
     scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))
@@ -377,12 +369,12 @@ def self_scores_for_weights(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_K, W_V, mask)[0], scores
 
 
-@self_attention.mistake("the two results are swapped: output first, weights second.")
+@self_attention.mistake("The two results are swapped: output first, weights second.")
 def self_results_swapped(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_K, W_V, mask)[::-1]
 
 
-@self_attention.mistake("only the output is returned; the weights are wanted as well: return output, weights.")
+@self_attention.mistake("Only the output is returned. The weights are needed as well: return output, weights.")
 def self_only_the_output(X, W_Q, W_K, W_V, mask=None):
     return models.self_attention(X, W_Q, W_K, W_V, mask)[0]
 
@@ -413,60 +405,57 @@ def _jacobian(f, X, of=lambda Y: Y):
     return torch.autograd.functional.jacobian(lambda X: of(f(X)), X.detach())
 
 
-@leakage.mistake("the gradients of the numbers of f(X)[i] are added up, by summing first or because X.grad collects them, so slopes "
-                 "of both signs cancel; keep each apart, then take the norm over all.")
+@leakage.mistake("The gradients of the features of f(X)[i] are added up (by summing first, or because X.grad accumulates), so derivatives of opposite sign cancel. Keep them separate, then take the norm over all of them.")
 def features_summed(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i].sum()).norm(dim=-1)
 
 
-@leakage.mistake("the norm is missing: for each word j there is a whole matrix of slopes; return its Frobenius norm, one "
-                 "number a word.")
+@leakage.mistake("The norm is missing. For each position j there is a whole matrix of derivatives: return its Frobenius norm.")
 def no_norm(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i])
 
 
-@leakage.mistake("the norm is missing: this is the gradient of the summed output, (n, d); one number a word is wanted.")
+@leakage.mistake("The norm is missing: this is the gradient of the summed output, (n, d). Return one value for each position.")
 def gradient_of_the_sum(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i].sum())
 
 
-@leakage.mistake("the slopes are added up instead of squared, so that both signs cancel; Frobenius: the root of the sum of squares.")
+@leakage.mistake("The derivatives are added instead of squared, so opposite signs cancel. The Frobenius norm is the root of the sum of squares.")
 def slopes_added(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i]).sum(dim=(0, 2))
 
 
-@leakage.mistake("absolute slopes are added up; Frobenius is the root of the sum of SQUARES.")
+@leakage.mistake("Absolute derivatives are added up. The Frobenius norm is the root of the sum of SQUARES.")
 def absolute_slopes(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i]).abs().sum(dim=(0, 2))
 
 
-@leakage.mistake("the root is missing: this is the norm squared.")
+@leakage.mistake("The square root is missing: this is the squared norm.")
 def norm_squared(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i]).pow(2).sum(dim=(0, 2))
 
 
-@leakage.mistake("this is the largest singular value of each matrix of slopes; the Frobenius norm was asked for.")
+@leakage.mistake("This is the largest singular value of each matrix of derivatives. The Frobenius norm is asked for.")
 def spectral_norm(f, X, i):
     return torch.linalg.matrix_norm(_jacobian(f, X, lambda Y: Y[i]).transpose(0, 1), 2)
 
 
-@leakage.mistake("this is the mean of the squares under the root; the Frobenius norm takes their SUM.")
+@leakage.mistake("This takes the mean of the squares under the root. The Frobenius norm takes their SUM.")
 def root_of_the_mean(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i]).pow(2).mean(dim=(0, 2)).sqrt()
 
 
-@leakage.mistake("the roles are turned: this is how every output feels word i; asked is how output i feels every word j.")
+@leakage.mistake("The roles are exchanged: this is how every output depends on position i. The question is how output i depends on every position j.")
 def who_feels_i(f, X, i):
     return _jacobian(f, X)[:, :, i].pow(2).sum(dim=(1, 2)).sqrt()
 
 
-@leakage.mistake("i is not used: all outputs are differentiated together; only f(X)[i] is asked for.")
+@leakage.mistake("i is not used: all outputs are differentiated together. Only f(X)[i] counts.")
 def all_outputs(f, X, i):
     return _jacobian(f, X).pow(2).sum(dim=(0, 1, 3)).sqrt()
 
 
-@leakage.mistake("i is not used: the gradient is that of the sum of ALL outputs, f(X).sum(). Differentiate f(X)[i] alone, one number of it "
-                 "at a time.")
+@leakage.mistake("i is not used: this is the gradient of the sum of ALL outputs, f(X).sum(). Differentiate f(X)[i] alone, one feature at a time.")
 def all_outputs_summed(f, X, i):
     return _jacobian(f, X, torch.sum).norm(dim=-1)
 
@@ -479,7 +468,7 @@ def all_outputs_summed_and_grad_left(f, X, i):
     return norms
 
 
-@leakage.mistake("the norms of all outputs are added up; only output i is asked for.")
+@leakage.mistake("The norms of all outputs are added up. Only output i is asked for.")
 def norms_summed_over_outputs(f, X, i):
     return _jacobian(f, X).pow(2).sum(dim=(1, 3)).sqrt().sum(dim=0)
 
@@ -494,39 +483,36 @@ def always_the_last_output(f, X, i):
     return models.leakage(f, X, len(X) - 1)
 
 
-@leakage.mistake("the norm runs over the words as well, so one number is left; there is one for each word j.")
+@leakage.mistake("The norm also runs over the positions, so one value is left. Return one for each position j.")
 def one_number(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i]).norm()
 
 
-@leakage.mistake("the norm runs over the words; it runs over the numbers of output i and of word j, so that (n,) is left.")
+@leakage.mistake("The norm runs over the positions. It runs over the features of output i and of input j, so that (n,) is left.")
 def norm_over_words(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i]).pow(2).sum(dim=(0, 1)).sqrt()
 
 
-@leakage.mistake("the output counts from 1 here: f(X)[i], and i begins at 0.")
+@leakage.mistake("The output index counts from 1 here. It is f(X)[i], and i begins at 0.")
 def counts_from_one(f, X, i):
     return models.leakage(f, X, i - 1)
 
 
-@leakage.mistake("the result is right, but X requires gradients afterwards: work on a copy, X.detach().clone().requires_grad_(), "
-                 "so that the caller's X stays as it was.")
+@leakage.mistake("The result is right, but X requires gradients afterwards. Work on a copy, X.detach().clone().requires_grad_(), and leave the caller's X as it was.")
 def grad_left_on_x(f, X, i):
     norms = models.leakage(f, X, i)
     X.requires_grad_()
     return norms
 
 
-@leakage.mistake("the gradients of the features are added up, by summing first or in X.grad, and X requires gradients afterwards: "
-                 "differentiate each number of f(X)[i] apart, on a detached copy of X.")
+@leakage.mistake("The gradients of the features are added up (by summing first, or in X.grad), and X requires gradients afterwards. Differentiate each feature of f(X)[i] separately, on a detached copy of X.")
 def summed_and_grad_left(f, X, i):
     X.requires_grad_()
     gradient, = torch.autograd.grad(f(X)[i].sum(), X)
     return gradient.norm(dim=-1)
 
 
-@leakage.mistake("the norm is taken of f(X)[i], and then differentiated; differentiate each number of f(X)[i] first, the norm comes "
-                 "last.")
+@leakage.mistake("The norm of f(X)[i] is differentiated. Differentiate each feature of f(X)[i] first; the norm comes last.")
 def gradient_of_the_norm(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i].norm()).norm(dim=-1)
 

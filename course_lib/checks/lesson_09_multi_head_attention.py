@@ -30,71 +30,69 @@ def _split_inputs(generator):
 split_heads = Item("split_heads", 1, _split_inputs, models.split_heads, ("heads (B, h, n, d_k)",), IN_SPLIT)
 
 
-@split_heads.mistake("X.view(B, h, n, d_k) reads on in memory and mixes words and heads: cut to (B, n, h, d_k) first, then "
-                     "transpose(1, 2).")
+@split_heads.mistake("X.view(B, h, n, d_k) reads on in memory and mixes positions and heads. Split into (B, n, h, d_k) first, then transpose(1, 2).")
 def view_without_transpose(X, h):
     B, n, d_model = X.shape
     return X.view(B, h, n, d_model // h)
 
 
-@split_heads.mistake("the heads take every h-th number of a word; head i owns d_k numbers that stand TOGETHER: cut to "
-                     "(B, n, h, d_k).")
+@split_heads.mistake("Each head takes every h-th feature. Head i takes d_k NEIGHBOURING features: split into (B, n, h, d_k).")
 def heads_interleaved(X, h):
     return X.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)
 
 
-@split_heads.mistake("the heads are still behind the words, (B, n, h, d_k): transpose(1, 2) brings them forward.")
+@split_heads.mistake("The heads still come after the positions, (B, n, h, d_k). transpose(1, 2) moves them forward.")
 def not_transposed(X, h):
     return X.unflatten(-1, (h, -1))
 
 
-@split_heads.mistake("the last two axes have changed places, (B, h, d_k, n); words stand before numbers, (B, h, n, d_k).")
+@split_heads.mistake("The last two axes are exchanged, (B, h, d_k, n). Positions come before features: (B, h, n, d_k).")
 def words_last(X, h):
     return models.split_heads(X, h).transpose(2, 3)
 
 
-@split_heads.mistake("the transpose comes before the cut, on (B, n, d_model): cut first, view(B, n, h, d_k), then transpose(1, 2).")
+@split_heads.mistake("The transpose comes before the split, on (B, n, d_model). Split first, view(B, n, h, d_k), then transpose(1, 2).")
 def transposed_before_the_cut(X, h):
     B, n, d_model = X.shape
     return X.transpose(1, 2).reshape(B, h, n, d_model // h)
 
 
-@split_heads.mistake("h and d_k have changed roles: these are d_k heads of h numbers each.")
+@split_heads.mistake("h and d_k are exchanged: these are d_k heads of h features each.")
 def h_and_d_k_exchanged(X, h):
     return models.split_heads(X, X.size(-1) // h)
 
 
-@split_heads.mistake("the heads stand before the batch, (h, B, n, d_k); the batch comes first, (B, h, n, d_k).")
+@split_heads.mistake("The heads come before the batch, (h, B, n, d_k). The batch comes first: (B, h, n, d_k).")
 def heads_before_batch(X, h):
     return models.split_heads(X, h).transpose(0, 1)
 
 
-@split_heads.mistake("batch and heads are one axis, (B h, n, d_k); here they stay apart, (B, h, n, d_k).")
+@split_heads.mistake("Batch and heads are joined in one axis, (B h, n, d_k). Here they stay separate: (B, h, n, d_k).")
 def one_axis(X, h):
     return models.split_heads(X, h).flatten(0, 1)
 
 
-@split_heads.mistake("only the first head is returned; all h are wanted, (B, h, n, d_k).")
+@split_heads.mistake("Only the first head is returned. Return all h: (B, h, n, d_k).")
 def first_head_only(X, h):
     return models.split_heads(X, h)[:, 0]
 
 
-@split_heads.mistake("the heads come in reversed order: head 0 has the first d_k numbers.")
+@split_heads.mistake("The heads are in reversed order. Head 0 has the first d_k features.")
 def heads_reversed(X, h):
     return models.split_heads(X, h).flip(1)
 
 
-@split_heads.mistake("every head gets the whole word; each gets its own d_model / h numbers.")
+@split_heads.mistake("Every head gets the whole vector. Each gets its own d_model / h features.")
 def whole_word_for_every_head(X, h):
     return X[:, None].expand(-1, h, -1, -1)
 
 
-@split_heads.mistake("the pieces are separate tensors (torch.split or chunk); stack them to one tensor, torch.stack(pieces, dim=1).")
+@split_heads.mistake("The heads are separate tensors (torch.split or chunk). Stack them into one tensor: torch.stack(pieces, dim=1).")
 def separate_pieces(X, h):
     return X.chunk(h, dim=-1)
 
 
-@split_heads.mistake("h is not used: there is one head, as wide as the word. Cut d_model into h heads of d_k = d_model / h numbers.")
+@split_heads.mistake("h is not used: there is one head, as wide as the whole vector. Split d_model into h heads of d_k = d_model / h features.")
 def h_ignored(X, h):
     return X[:, None]
 
@@ -112,60 +110,58 @@ def _merge_inputs(generator):
 merge_heads = Item("merge_heads", 1, _merge_inputs, models.merge_heads, ("merged (B, n, d_model)",), IN_MERGE)
 
 
-@merge_heads.mistake("the reshape comes without a transpose, which mixes heads and words: words before heads first, "
-                     "transpose(1, 2).")
+@merge_heads.mistake("The reshape comes without a transpose, which mixes heads and positions. Move positions before heads first: transpose(1, 2).")
 def reshape_without_transpose(X):
     B, h, n, d_k = X.shape
     return X.reshape(B, n, h * d_k)
 
 
-@merge_heads.mistake("flatten(2) comes without a transpose: it joins words and numbers, (B, h, n d_k); heads and numbers are "
-                     "to be joined.")
+@merge_heads.mistake("flatten(2) comes without a transpose, so it joins positions and features, (B, h, n d_k). Join heads and features.")
 def words_joined(X):
     return X.flatten(2)
 
 
-@merge_heads.mistake("the numbers of the heads alternate; each head's d_k numbers stay TOGETHER: (B, n, h, d_k), then flatten.")
+@merge_heads.mistake("The features of the heads alternate. Each head's d_k features stay TOGETHER: (B, n, h, d_k), then flatten.")
 def merged_interleaved(X):
     return X.permute(0, 2, 3, 1).flatten(2)
 
 
-@merge_heads.mistake("the heads are added up; they are laid side by side (W_O will do the adding).")
+@merge_heads.mistake("The heads are added up. Concatenate them; W_O mixes them afterwards.")
 def heads_summed(X):
     return X.sum(dim=1)
 
 
-@merge_heads.mistake("the heads are averaged; they are laid side by side.")
+@merge_heads.mistake("The heads are averaged. Concatenate them.")
 def heads_averaged(X):
     return X.mean(dim=1)
 
 
-@merge_heads.mistake("the heads follow each other along the words, (B, h n, d_k); they are to stand side by side in each word.")
+@merge_heads.mistake("The heads are concatenated along the positions, (B, h n, d_k). Concatenate them along the features of each position.")
 def along_the_words(X):
     return X.flatten(1, 2)
 
 
-@merge_heads.mistake("the heads come in reversed order: head 0 goes first.")
+@merge_heads.mistake("The heads are in reversed order. Head 0 comes first.")
 def merged_reversed(X):
     return models.merge_heads(X.flip(1))
 
 
-@merge_heads.mistake("the words are at the front but not joined, (B, n, h, d_k): flatten(2) is still to come.")
+@merge_heads.mistake("The positions come first, but the heads are not joined yet, (B, n, h, d_k). flatten(2) is missing.")
 def not_flattened(X):
     return X.transpose(1, 2)
 
 
-@merge_heads.mistake("the wrong axes change places: heads and words do, transpose(1, 2), not words and numbers.")
+@merge_heads.mistake("The wrong axes are exchanged. Exchange heads and positions, transpose(1, 2), not positions and features.")
 def numbers_transposed(X):
     return X.transpose(2, 3).flatten(2)
 
 
-@merge_heads.mistake("the numbers stand before the words, (B, d_model, n); words come first, (B, n, d_model).")
+@merge_heads.mistake("The features come before the positions, (B, d_model, n). Positions come first: (B, n, d_model).")
 def numbers_before_words(X):
     return models.merge_heads(X).transpose(1, 2)
 
 
-@merge_heads.mistake("only the first head is there; all h stand side by side.")
+@merge_heads.mistake("Only the first head is there. Concatenate all h.")
 def merged_first_head_only(X):
     return X[:, 0]
 
@@ -245,43 +241,43 @@ class _Heads(models.MultiHeadAttention):
         return self.finish(self.merge(output)), weights
 
 
-@MultiHeadAttention.mistake("the scores are divided by sqrt(d_model); a head is only d_k = d_model / h wide: sqrt(d_k).")
+@MultiHeadAttention.mistake("The scores are divided by sqrt(d_model). A head is only d_k = d_model / h wide, so divide by sqrt(d_k).")
 class scale_by_d_model(_Heads):
     def scale(self, Q):
         return math.sqrt(self.W_Q.in_features)
 
 
-@MultiHeadAttention.mistake("the scale is missing: divide the scores by sqrt(d_k), d_k = d_model / h.")
+@MultiHeadAttention.mistake("The scale is missing. Divide the scores by sqrt(d_k), where d_k = d_model / h.")
 class scale_missing(_Heads):
     def scale(self, Q):
         return 1.0
 
 
-@MultiHeadAttention.mistake("the scores are divided by d_k; divide by its ROOT.")
+@MultiHeadAttention.mistake("The scores are divided by d_k. Divide by its ROOT.")
 class scale_no_root(_Heads):
     def scale(self, Q):
         return Q.size(-1)
 
 
-@MultiHeadAttention.mistake("the scores are divided by sqrt(h), the number of heads; the scale is sqrt(d_k), their width.")
+@MultiHeadAttention.mistake("The scores are divided by sqrt(h), the number of heads. The scale is sqrt(d_k), the width of a head.")
 class scale_by_h(_Heads):
     def scale(self, Q):
         return math.sqrt(self.h)
 
 
-@MultiHeadAttention.mistake("the scale comes after the softmax, so rows no longer add up to 1; divide the SCORES by sqrt(d_k).")
+@MultiHeadAttention.mistake("The scale is applied after the softmax, so the rows no longer sum to 1. Divide the SCORES by sqrt(d_k).")
 class module_scaled_after_softmax(_Heads):
     def attend(self, Q, K, V, mask):
         return scale_after_softmax(Q, K, V, _for_heads(mask))
 
 
-@MultiHeadAttention.mistake("W_O is left out of forward: the merged heads pass through it at the end.")
+@MultiHeadAttention.mistake("W_O is not used in forward. The merged heads go through it at the end.")
 class w_o_left_out(_Heads):
     def finish(self, merged):
         return merged
 
 
-@MultiHeadAttention.mistake("there is no W_O: four nn.Linear without bias are wanted, W_Q, W_K, W_V and W_O.")
+@MultiHeadAttention.mistake("There is no W_O. The module has four nn.Linear without bias: W_Q, W_K, W_V and W_O.")
 class no_w_o(_Heads):
     def __init__(self, d_model, h):
         super().__init__(d_model, h)
@@ -298,23 +294,23 @@ def _with_bias(names, sentence):
     MultiHeadAttention.mistake(sentence)(biased)
 
 
-_with_bias(["W_Q", "W_K", "W_V", "W_O"], "the four projections have a bias; here they have none: nn.Linear(..., bias=False).")
-_with_bias(["W_O"], "W_O has a bias; none of the four has one here: nn.Linear(d_model, d_model, bias=False).")
+_with_bias(["W_Q", "W_K", "W_V", "W_O"], "The four projections have a bias. Here they have none: nn.Linear(..., bias=False).")
+_with_bias(["W_O"], "W_O has a bias. None of the four projections has one here: nn.Linear(d_model, d_model, bias=False).")
 
 
-@MultiHeadAttention.mistake("the keys are projected by W_Q; they have their own matrix, W_K.")
+@MultiHeadAttention.mistake("The keys are projected by W_Q. They have their own matrix, W_K.")
 class k_projected_by_w_q(_Heads):
     def project(self, q, k, v):
         return self.W_Q(q), self.W_Q(k), self.W_V(v)
 
 
-@MultiHeadAttention.mistake("the values are projected by W_K; they have their own matrix, W_V.")
+@MultiHeadAttention.mistake("The values are projected by W_K. They have their own matrix, W_V.")
 class v_projected_by_w_k(_Heads):
     def project(self, q, k, v):
         return self.W_Q(q), self.W_K(k), self.W_K(v)
 
 
-@MultiHeadAttention.mistake("all three are projected by W_Q; each has a matrix of its own.")
+@MultiHeadAttention.mistake("W_Q projects all three inputs. Each has a matrix of its own.")
 class all_projected_by_w_q(_Heads):
     def project(self, q, k, v):
         return self.W_Q(q), self.W_Q(k), self.W_Q(v)
@@ -326,44 +322,43 @@ class w_k_and_w_v_exchanged(_Heads):
         return self.W_Q(q), self.W_V(k), self.W_K(v)
 
 
-@MultiHeadAttention.mistake("the values are made from k; the third argument, v, is not used.")
+@MultiHeadAttention.mistake("The values are made from k. The third argument, v, is not used.")
 class values_from_k(_Heads):
     def project(self, q, k, v):
         return self.W_Q(q), self.W_K(k), self.W_V(k)
 
 
-@MultiHeadAttention.mistake("the keys are made from v; they come from the second argument, k.")
+@MultiHeadAttention.mistake("The keys are made from v. They come from the second argument, k.")
 class keys_from_v(_Heads):
     def project(self, q, k, v):
         return self.W_Q(q), self.W_K(v), self.W_V(v)
 
 
-@MultiHeadAttention.mistake("q, k and v are not projected: W_Q, W_K and W_V come before the split.")
+@MultiHeadAttention.mistake("q, k and v are not projected. W_Q, W_K and W_V come before the split.")
 class not_projected(_Heads):
     def project(self, q, k, v):
         return q, k, v
 
 
-@MultiHeadAttention.mistake("the mask is not broadcast over the heads: (B, n, m) needs an axis of 1 for them, mask[:, None]; "
-                            "without it, its B lines up with the h heads.")
+@MultiHeadAttention.mistake("The mask is not broadcast over the heads. (B, n, m) needs an axis of 1 for them, mask[:, None]; without it, its B is matched with the h heads.")
 class mask_not_broadcast(_Heads):
     def attend(self, Q, K, V, mask):
         return attention_by(Q, K, V, mask)
 
 
-@MultiHeadAttention.mistake("the mask is ignored: keys where it is False still get weight.")
+@MultiHeadAttention.mistake("The mask is ignored: keys where it is False still get weight.")
 class module_mask_ignored(_Heads):
     def attend(self, Q, K, V, mask):
         return attention_by(Q, K, V)
 
 
-@MultiHeadAttention.mistake("the mask is inverted: True means MAY attend (nn.MultiheadAttention means the opposite).")
+@MultiHeadAttention.mistake("The mask is inverted. True means MAY attend (nn.MultiheadAttention uses the opposite convention).")
 class module_mask_inverted(_Heads):
     def attend(self, Q, K, V, mask):
         return attention_by(Q, K, V, None if mask is None else ~_for_heads(mask))
 
 
-@MultiHeadAttention.mistake("only the first head is masked; the mask is the same for every head.")
+@MultiHeadAttention.mistake("Only the first head is masked. The mask is the same for every head.")
 class only_the_first_head_masked(_Heads):
     def attend(self, Q, K, V, mask):
         if mask is not None:
@@ -372,8 +367,7 @@ class only_the_first_head_masked(_Heads):
         return attention_by(Q, K, V, mask)
 
 
-@MultiHeadAttention.mistake("the mask acts after the softmax, so what it forbids still counts in the sum below; put -inf into "
-                            "the SCORES.")
+@MultiHeadAttention.mistake("The mask is applied after the softmax, so masked scores still count in its denominator. Put -inf into the SCORES.")
 class module_mask_after_softmax(_Heads):
     def attend(self, Q, K, V, mask):
         weights = attention_by(Q, K, V)[1]
@@ -381,96 +375,91 @@ class module_mask_after_softmax(_Heads):
         return weights @ V, weights
 
 
-@MultiHeadAttention.mistake("what reaches W_O is only d_k wide: the heads are summed or averaged, or one alone is kept; lay all of them "
-                            "side by side, (B, n, d_model).")
+@MultiHeadAttention.mistake("The input of W_O is only d_k wide: the heads are summed or averaged, or only one is kept. Concatenate all of them, (B, n, d_model).")
 class heads_summed_before_w_o(_Heads):
     @staticmethod
     def merge(output):
         return output.sum(dim=1)
 
 
-@MultiHeadAttention.mistake("the heads' outputs are averaged before W_O: they are laid side by side, (B, n, d_model).")
+@MultiHeadAttention.mistake("The heads' outputs are averaged before W_O. Concatenate them, (B, n, d_model).")
 class heads_averaged_before_w_o(_Heads):
     @staticmethod
     def merge(output):
         return output.mean(dim=1).repeat(1, 1, output.size(1))
 
 
-@MultiHeadAttention.mistake("the weights are averaged over the heads; return those of every head, (B, h, n, m).")
+@MultiHeadAttention.mistake("The weights are averaged over the heads. Return those of every head, (B, h, n, m).")
 class averaged_weights(_Heads):
     def forward(self, q, k, v, mask=None):
         output, weights = super().forward(q, k, v, mask)
         return output, weights.mean(dim=1)
 
 
-@MultiHeadAttention.mistake("h is ignored: one head of width d_model. Split Q, K and V into h heads.")
+@MultiHeadAttention.mistake("h is ignored: there is one head of width d_model. Split Q, K and V into h heads.")
 class one_head(_Heads):
     def __init__(self, d_model, h):
         super().__init__(d_model, 1)
 
 
-@MultiHeadAttention.mistake("the heads are cut by a bare view, which mixes words and heads: (B, n, h, d_k) first, then "
-                            "transpose(1, 2).")
+@MultiHeadAttention.mistake("The heads are split by a bare view, which mixes positions and heads. Use (B, n, h, d_k) first, then transpose(1, 2).")
 class split_by_view(_Heads):
     split = staticmethod(view_without_transpose)
 
 
-@MultiHeadAttention.mistake("split and merge are both bare reshapes, which mix words and heads: transpose(1, 2) is missing in "
-                            "both.")
+@MultiHeadAttention.mistake("Both the split and the merge are bare reshapes, which mix positions and heads. transpose(1, 2) is missing in both.")
 class split_and_merge_by_view(_Heads):
     split, merge = staticmethod(view_without_transpose), staticmethod(reshape_without_transpose)
 
 
-@MultiHeadAttention.mistake("the heads are merged by a bare reshape, which mixes words and heads: transpose(1, 2) comes first.")
+@MultiHeadAttention.mistake("The heads are merged by a bare reshape, which mixes positions and heads. transpose(1, 2) comes first.")
 class merged_by_view(_Heads):
     merge = staticmethod(reshape_without_transpose)
 
 
-@MultiHeadAttention.mistake("the heads take every h-th number; head i owns d_k numbers that stand TOGETHER.")
+@MultiHeadAttention.mistake("Each head takes every h-th feature. Head i takes d_k NEIGHBOURING features.")
 class split_interleaved(_Heads):
     split, merge = staticmethod(heads_interleaved), staticmethod(merged_interleaved)
 
 
-@MultiHeadAttention.mistake("the softmax runs over the heads; each query shares 1 among its KEYS, dim=-1.")
+@MultiHeadAttention.mistake("The softmax is taken over the heads. Each query distributes its attention over the keys, so use dim=-1.")
 class softmax_over_heads(_Heads):
     def attend(self, Q, K, V, mask):
         return attention_by(Q, K, V, _for_heads(mask), dim=1)
 
 
-@MultiHeadAttention.mistake("the softmax runs over the queries (dim=-2); each query shares 1 among its KEYS, dim=-1.")
+@MultiHeadAttention.mistake("The softmax is taken over the queries (dim=-2). Each query distributes its attention over the keys, so use dim=-1.")
 class module_softmax_over_queries(_Heads):
     def attend(self, Q, K, V, mask):
         return attention_by(Q, K, V, _for_heads(mask), dim=-2)
 
 
-@MultiHeadAttention.mistake("q is added to the output; the residual path is built around this module, in lesson 11, not in it.")
+@MultiHeadAttention.mistake("q is added to the output. The residual connection is built around this module, in lesson 11, not inside it.")
 class residual_inside(_Heads):
     def forward(self, q, k, v, mask=None):
         output, weights = super().forward(q, k, v, mask)
         return q + output, weights
 
 
-@MultiHeadAttention.mistake("the two results are swapped: output first, weights second.")
+@MultiHeadAttention.mistake("The two results are swapped: output first, weights second.")
 class module_results_swapped(_Heads):
     def forward(self, q, k, v, mask=None):
         return super().forward(q, k, v, mask)[::-1]
 
 
-@MultiHeadAttention.mistake("only the output is returned; the weights are wanted as well: return output, weights.")
+@MultiHeadAttention.mistake("Only the output is returned. The weights are needed as well: return output, weights.")
 class module_only_the_output(_Heads):
     def forward(self, q, k, v, mask=None):
         return super().forward(q, k, v, mask)[0]
 
 
-@MultiHeadAttention.mistake("K.T turns the order of ALL axes, those of batch and heads as well. Exchange the last two: "
-                            "K.transpose(-2, -1).")
+@MultiHeadAttention.mistake("K.T reverses the order of ALL axes, those of batch and heads as well. Exchange only the last two: K.transpose(-2, -1).")
 class module_T_turns_every_axis(_Heads):
     def attend(self, Q, K, V, mask):
         return turned_by_T(Q, K, V, _for_heads(mask))
 
 
-@MultiHeadAttention.mistake("the last mask is kept in the module and used again when none is given. Without a mask every key is allowed: "
-                            "use the argument, and store nothing.")
+@MultiHeadAttention.mistake("The last mask is stored in the module and used again when none is given. Without a mask every key is allowed: use the argument, and store nothing.")
 class last_mask_remembered(_Heads):
     def __init__(self, d_model, h):
         super().__init__(d_model, h)

@@ -65,35 +65,35 @@ def _bent(item, sentence, forward, name):
 
 
 for _name, _sentence, _forward in [
-    ("relu_last", "the ReLU comes last; it stands between the two layers: W_2(relu(W_1(x))).",
+    ("relu_last", "The ReLU comes last. It belongs between the two layers: W_2(relu(W_1(x))).",
      lambda self, x: self.W_2(self.W_1(x)).relu()),
-    ("relu_twice", "there is a second ReLU at the end; the output of W_2 stays as it is.",
+    ("relu_twice", "There is a second ReLU at the end. The output of W_2 stays as it is.",
      lambda self, x: self.W_2(self.W_1(x).relu()).relu()),
-    ("relu_first", "the ReLU acts on x; it acts on what W_1 makes of x: W_2(relu(W_1(x))).",
+    ("relu_first", "The ReLU is applied to x. Apply it to the output of W_1: W_2(relu(W_1(x))).",
      lambda self, x: self.W_2(self.W_1(x.relu()))),
-    ("no_relu", "the ReLU is missing: without it the two layers are one linear map.",
+    ("no_relu", "The ReLU is missing: without it the two layers are one linear map.",
      lambda self, x: self.W_2(self.W_1(x))),
-    ("gelu", "this is a GELU (BERT and GPT use it); the formula here has ReLU, max(0, ...).",
+    ("gelu", "This is a GELU (as in BERT and GPT). The formula here has a ReLU, max(0, ...).",
      lambda self, x: self.W_2(F.gelu(self.W_1(x)))),
-    ("gelu_by_tanh", "this is a GELU in its tanh form; the formula here has ReLU, max(0, ...).",
+    ("gelu_by_tanh", "This is a GELU in its tanh form. The formula here has a ReLU, max(0, ...).",
      lambda self, x: self.W_2(F.gelu(self.W_1(x), approximate="tanh"))),
-    ("sigmoid_for_relu", "a sigmoid stands where the formula has ReLU, max(0, ...).",
+    ("sigmoid_for_relu", "A sigmoid is used where the formula has a ReLU, max(0, ...).",
      lambda self, x: self.W_2(self.W_1(x).sigmoid())),
-    ("tanh_for_relu", "a tanh stands where the formula has ReLU, max(0, ...).",
+    ("tanh_for_relu", "A tanh is used where the formula has a ReLU, max(0, ...).",
      lambda self, x: self.W_2(self.W_1(x).tanh())),
-    ("residual_inside", "x is added already here; the sum and the norm belong to the block around it.",
+    ("residual_inside", "x is already added here. The residual sum and the norm belong to the block around it.",
      lambda self, x: x + self.W_2(self.W_1(x).relu())),
-    ("norm_inside", "the result is normalised already here; the sum and the norm belong to the block around it.",
+    ("norm_inside", "The result is already normalised here. The residual sum and the norm belong to the block around it.",
      lambda self, x: F.layer_norm(self.W_2(self.W_1(x).relu()), x.shape[-1:])),
-    ("biases_unused", "the biases are not added: max(0, x W_1 + b_1) W_2 + b_2.",
+    ("biases_unused", "The biases are not added: max(0, x W_1 + b_1) W_2 + b_2.",
      lambda self, x: F.linear(F.linear(x, self.W_1.weight).relu(), self.W_2.weight)),
-    ("first_layer_only", "W_2 is not used: after the ReLU it leads back from d_ff to d_model.",
+    ("first_layer_only", "W_2 is not used. After the ReLU it maps d_ff back to d_model.",
      lambda self, x: self.W_1(x).relu()),
 ]:
     _bent(FeedForward, _sentence, _forward, _name)
 
 
-@FeedForward.mistake("W_1 and W_2 are exchanged: W_1 leads from d_model to d_ff and comes first, W_2 leads back.")
+@FeedForward.mistake("W_1 and W_2 are exchanged. W_1 comes first and maps d_model to d_ff; W_2 maps back.")
 class layers_exchanged(nn.Module):
     def __init__(self, d_model, d_ff):
         super().__init__()
@@ -103,7 +103,7 @@ class layers_exchanged(nn.Module):
         return self.W_1(self.W_2(x).relu())
 
 
-D_FF = "d_ff is not used: the feed-forward is 4 * d_model wide, which is only a common choice. Hand d_ff on to {}."
+D_FF = "d_ff is not used: the feed-forward part is 4 * d_model wide, which is only a common choice. Pass d_ff on to {}."
 
 
 def _four_times(block):
@@ -154,14 +154,12 @@ def _encoder(name, sentence):
 
 def _encoders():
     """The block's two lines, x = norm_1(x + attend(x)) and norm_2(x + ff(x)), each time with one part exchanged."""
-    @_encoder("pre_norm", "the norm stands before the parts, x + f(norm(x)), which is pre-norm; here it is "
-                          "norm(x + f(x)), post-norm.")
+    @_encoder("pre_norm", "The norm comes before each part, x + f(norm(x)), which is pre-norm. Here it is post-norm: norm(x + f(x)).")
     def _(self, x, mask, attend):
         x = x + attend(self.norm_1(x))
         return x + self.feed_forward(self.norm_2(x))
 
-    @_encoder("one_norm_for_both", "one norm serves both sums; norm_1 and norm_2 are two modules, each with "
-                                   "parameters of its own.")
+    @_encoder("one_norm_for_both", "One norm is used for both sums. norm_1 and norm_2 are two modules, each with its own parameters.")
     def _(self, x, mask, attend):
         x = self.norm_1(x + attend(x))
         return self.norm_1(x + self.feed_forward(x))
@@ -171,79 +169,76 @@ def _encoders():
         x = self.norm_2(x + attend(x))
         return self.norm_1(x + self.feed_forward(x))
 
-    @_encoder("no_residual", "the residuals are missing: norm(x + f(x)), not norm(f(x)).")
+    @_encoder("no_residual", "The residual connections are missing. It is norm(x + f(x)), not norm(f(x)).")
     def _(self, x, mask, attend):
         x = self.norm_1(attend(x))
         return self.norm_2(self.feed_forward(x))
 
-    @_encoder("no_residual_around_attention", "the residual around the attention is missing: norm_1(x + attention).")
+    @_encoder("no_residual_around_attention", "The residual connection around the attention is missing: norm_1(x + attention).")
     def _(self, x, mask, attend):
         x = self.norm_1(attend(x))
         return self.norm_2(x + self.feed_forward(x))
 
-    @_encoder("no_residual_around_feed_forward", "the residual around the feed-forward is missing: "
-                                                 "norm_2(x + feed_forward(x)).")
+    @_encoder("no_residual_around_feed_forward", "The residual connection around the feed-forward part is missing: norm_2(x + feed_forward(x)).")
     def _(self, x, mask, attend):
         return self.norm_2(self.feed_forward(self.norm_1(x + attend(x))))
 
-    @_encoder("norm_before_the_sum", "the norm is taken before the sum, x + norm(f(x)); here it is taken of the sum, "
-                                     "norm(x + f(x)).")
+    @_encoder("norm_before_the_sum", "The norm is taken before the sum, x + norm(f(x)). Here it is taken of the sum: norm(x + f(x)).")
     def _(self, x, mask, attend):
         x = x + self.norm_1(attend(x))
         return x + self.norm_2(self.feed_forward(x))
 
-    @_encoder("no_norms", "the norms are missing: each sum is normalised.")
+    @_encoder("no_norms", "The norms are missing. Each sum is normalised.")
     def _(self, x, mask, attend):
         x = x + attend(x)
         return x + self.feed_forward(x)
 
-    @_encoder("no_norm_after_attention", "norm_1 is missing: the sum after the attention is normalised as well.")
+    @_encoder("no_norm_after_attention", "norm_1 is missing. The sum after the attention is normalised as well.")
     def _(self, x, mask, attend):
         x = x + attend(x)
         return self.norm_2(x + self.feed_forward(x))
 
-    @_encoder("no_norm_after_feed_forward", "norm_2 is missing: the sum after the feed-forward is normalised as well.")
+    @_encoder("no_norm_after_feed_forward", "norm_2 is missing. The sum after the feed-forward part is normalised as well.")
     def _(self, x, mask, attend):
         x = self.norm_1(x + attend(x))
         return x + self.feed_forward(x)
 
-    @_encoder("second_skip_from_the_input", "the second residual starts at the block's input; it starts at what norm_1 gave.")
+    @_encoder("second_skip_from_the_input", "The second residual connection starts at the block's input. It starts at the output of norm_1.")
     def _(self, x, mask, attend):
         return self.norm_2(x + self.feed_forward(self.norm_1(x + attend(x))))
 
-    @_encoder("feed_forward_of_the_input", "the feed-forward reads the block's input; it reads what norm_1 gave.")
+    @_encoder("feed_forward_of_the_input", "The feed-forward part is applied to the block's input. Apply it to the output of norm_1.")
     def _(self, x, mask, attend):
         return self.norm_2(self.norm_1(x + attend(x)) + self.feed_forward(x))
 
-    @_encoder("encoder_mask_inverted", "the mask is inverted: True means MAY attend, and the attention takes it as it is.")
+    @_encoder("encoder_mask_inverted", "The mask is inverted. True means MAY attend, and the attention takes it as it is.")
     def _(self, x, mask, attend):
         x = self.norm_1(x + self.attention(x, x, x, _inverted(mask))[0])
         return self.norm_2(x + self.feed_forward(x))
 
-    @_encoder("feed_forward_first", "the feed-forward comes first; the order is attention, then feed-forward.")
+    @_encoder("feed_forward_first", "The feed-forward part comes first. The order is attention, then feed-forward.")
     def _(self, x, mask, attend):
         x = self.norm_1(x + self.feed_forward(x))
         return self.norm_2(x + attend(x))
 
-    @_encoder("no_feed_forward", "the feed-forward is missing: after the attention comes norm_2(x + feed_forward(x)).")
+    @_encoder("no_feed_forward", "The feed-forward part is missing. After the attention comes norm_2(x + feed_forward(x)).")
     def _(self, x, mask, attend):
         return self.norm_2(self.norm_1(x + attend(x)))
 
-    @_encoder("no_attention", "the attention is missing: first comes norm_1(x + attention).")
+    @_encoder("no_attention", "The attention is missing. First comes norm_1(x + attention).")
     def _(self, x, mask, attend):
         return self.norm_2(self.norm_1(x) + self.feed_forward(self.norm_1(x)))
 
-    @_encoder("mask_ignored", "the mask is not handed to the attention.")
+    @_encoder("mask_ignored", "The mask is not passed to the attention.")
     def _(self, x, mask, attend):
         x = self.norm_1(x + self.attention(x, x, x)[0])
         return self.norm_2(x + self.feed_forward(x))
 
-    @_encoder("returns_weights_too", "the block returns the weights as well; it returns the tensor alone, so that blocks "
-                                     "can be stacked.")
+    @_encoder("returns_weights_too", "The block returns the weights as well. Return the tensor alone, so that blocks can be stacked.")
     def _(self, x, mask, attend):
         return self.look(x, mask)
 
-    @_encoder("norm_without_gain_and_shift", "the norm has no gain and shift of its own: use the block's norm_1 and norm_2.")
+    @_encoder("norm_without_gain_and_shift", "The norm has no gamma and beta of its own. Use the block's norm_1 and norm_2.")
     def _(self, x, mask, attend):
         x = F.layer_norm(x + attend(x), x.shape[-1:])
         return F.layer_norm(x + self.feed_forward(x), x.shape[-1:])
@@ -263,9 +258,9 @@ def _with_eps(block, eps):
     return Other
 
 
-EncoderBlock.mistake("the eps of the norms is 1e-6; nn.LayerNorm's own is 1e-5: leave it as it is.")(
+EncoderBlock.mistake("The eps of the norms is 1e-6. Leave it at the default of nn.LayerNorm, 1e-5.")(
     type("eps_1e_6", (_with_eps(transformer.EncoderBlock, 1e-6),), {}))
-EncoderBlock.mistake("the eps of the norms is 1e-3; nn.LayerNorm's own is 1e-5: leave it as it is.")(
+EncoderBlock.mistake("The eps of the norms is 1e-3. Leave it at the default of nn.LayerNorm, 1e-5.")(
     type("eps_1e_3", (_with_eps(transformer.EncoderBlock, 1e-3),), {}))
 
 
@@ -273,7 +268,7 @@ EncoderBlock.mistake(D_FF.format("FeedForward"))(
     type("encoder_d_ff_ignored", (transformer.EncoderBlock,), _four_times(transformer.EncoderBlock)))
 
 
-@EncoderBlock.mistake("the number of heads h is not handed on: the attention has one head.")
+@EncoderBlock.mistake("The number of heads h is not passed on: the attention has one head.")
 class one_head(transformer.EncoderBlock):
     def __init__(self, d_model, h, d_ff):
         super().__init__(d_model, 1, d_ff)
@@ -342,112 +337,98 @@ def _masks(name, sentence, masks):
 
 
 def _other_masks():
-    _masks("masks_swapped", "the masks are swapped: self_mask belongs to the self-attention, memory_mask to the memory "
-           "attention.", lambda own, other: (other, own))
-    _masks("self_attention_unmasked", "self_mask is not handed to the self-attention: each word sees those that come "
-           "after it.", lambda own, other: (None, other))
-    _masks("memory_mask_ignored", "memory_mask is not handed to the memory attention: it looks at padding.",
+    _masks("masks_swapped", "The masks are swapped. self_mask belongs to the self-attention, memory_mask to the memory attention.", lambda own, other: (other, own))
+    _masks("self_attention_unmasked", "self_mask is not passed to the self-attention, so each position sees the tokens that come after it.", lambda own, other: (None, other))
+    _masks("memory_mask_ignored", "memory_mask is not passed to the memory attention, so it attends to padding.",
            lambda own, other: (own, None))
-    _masks("both_masks_ignored", "neither mask is handed on to an attention.", lambda own, other: (None, None))
-    _masks("self_mask_for_both", "self_mask is handed to both attentions; memory_mask belongs to the memory attention.",
+    _masks("both_masks_ignored", "Neither mask is passed to an attention.", lambda own, other: (None, None))
+    _masks("self_mask_for_both", "self_mask is passed to both attentions. memory_mask belongs to the memory attention.",
            lambda own, other: (own, own))
-    _masks("memory_mask_for_both", "memory_mask is handed to both attentions; self_mask belongs to the self-attention.",
+    _masks("memory_mask_for_both", "memory_mask is passed to both attentions. self_mask belongs to the self-attention.",
            lambda own, other: (other, other))
-    _masks("decoder_masks_inverted", "both masks are inverted: True means MAY attend, and the attentions take them as they "
-           "are.", lambda own, other: (_inverted(own), _inverted(other)))
-    _masks("self_mask_inverted_in_decoder", "self_mask is inverted: True means MAY attend, and the self-attention takes it "
-           "as it is.", lambda own, other: (_inverted(own), other))
-    _masks("memory_mask_inverted", "memory_mask is inverted: True means MAY attend, and the memory attention takes it as it "
-           "is.", lambda own, other: (own, _inverted(other)))
+    _masks("decoder_masks_inverted", "Both masks are inverted. True means MAY attend, and the attentions take them as they are.", lambda own, other: (_inverted(own), _inverted(other)))
+    _masks("self_mask_inverted_in_decoder", "self_mask is inverted. True means MAY attend, and the self-attention takes it as it is.", lambda own, other: (_inverted(own), other))
+    _masks("memory_mask_inverted", "memory_mask is inverted. True means MAY attend, and the memory attention takes it as it is.", lambda own, other: (own, _inverted(other)))
 
 
 def _decoders():
     """The block's three lines, each time with one part exchanged."""
-    @_decoder("query_from_memory", "the query comes from the memory and keys and values from y; it is the other way round: "
-                                   "memory_attention(y, memory, memory).")
+    @_decoder("query_from_memory", "The query comes from the memory, and keys and values from y. It is the other way round: memory_attention(y, memory, memory).")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(memory, y, y, self.masks[1])[0])
 
-    @_decoder("keys_and_values_from_y", "keys and values of the memory attention come from y, so the memory is never read: "
-                                        "memory_attention(y, memory, memory).")
+    @_decoder("keys_and_values_from_y", "Keys and values of the memory attention come from y, so the memory is never read. It is memory_attention(y, memory, memory).")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(y, y, y, self.masks[1])[0])
 
-    @_decoder("query_from_memory_unmasked", "the query comes from the memory and keys and values from y, and memory_mask is not handed "
-                                            "on: memory_attention(y, memory, memory, memory_mask).")
+    @_decoder("query_from_memory_unmasked", "The query comes from the memory, and keys and values from y; memory_mask is not passed on. It is memory_attention(y, memory, memory, memory_mask).")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(memory, y, y)[0])
 
-    @_decoder("keys_and_values_from_y_unmasked", "keys and values of the memory attention come from y, and memory_mask is not handed "
-                                                 "on: memory_attention(y, memory, memory, memory_mask).")
+    @_decoder("keys_and_values_from_y_unmasked", "Keys and values of the memory attention come from y, and memory_mask is not passed on. It is memory_attention(y, memory, memory, memory_mask).")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(y, y, y)[0])
 
-    @_decoder("keys_and_values_from_y_with_self_mask", "the second attention reads y again, with self_mask, so the memory is never "
-                                                       "read: memory_attention(y, memory, memory, memory_mask).")
+    @_decoder("keys_and_values_from_y_with_self_mask", "The second attention reads y again, with self_mask, so the memory is never read. It is memory_attention(y, memory, memory, memory_mask).")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(y, y, y, self.masks[0])[0])
 
-    @_decoder("values_from_y", "the values of the memory attention come from y; keys AND values are the memory.")
+    @_decoder("values_from_y", "The values of the memory attention come from y. Keys AND values come from the memory.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(y, memory, y, self.masks[1])[0])
 
-    @_decoder("keys_from_y", "the keys of the memory attention come from y; keys AND values are the memory.")
+    @_decoder("keys_from_y", "The keys of the memory attention come from y. Keys AND values come from the memory.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(y, y, memory, self.masks[1])[0])
 
-    @_decoder("memory_alone", "query, key and value of the memory attention are the memory; the query is y.")
+    @_decoder("memory_alone", "Query, key and value of the memory attention are all the memory. The query is y.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda y: self.memory_attention(memory, memory, memory, self.masks[1])[0])
 
-    @_decoder("memory_left_out", "the memory attention is missing: the decoder never reads the source sentence.")
+    @_decoder("memory_left_out", "The memory attention is missing, so the decoder never reads the source sentence.")
     def _(self, y, memory, own, other):
         y = self.norm_1(y + own(y))
         return self.norm_3(y + self.feed_forward(y))
 
-    @_decoder("self_attention_left_out", "the self-attention is missing: the words written so far never meet.")
+    @_decoder("self_attention_left_out", "The self-attention is missing, so the tokens generated so far never interact.")
     def _(self, y, memory, own, other):
         y = self.norm_2(y + other(y))
         return self.norm_3(y + self.feed_forward(y))
 
-    @_decoder("memory_first", "the memory attention comes first; the order is self-attention, memory attention, "
-                              "feed-forward.")
+    @_decoder("memory_first", "The memory attention comes first. The order is self-attention, memory attention, feed-forward.")
     def _(self, y, memory, own, other):
         y = self.norm_1(y + other(y))
         y = self.norm_2(y + own(y))
         return self.norm_3(y + self.feed_forward(y))
 
-    @_decoder("parts_exchanged", "self_attention and memory_attention are exchanged: the one named self_attention reads y "
-                                 "alone.")
+    @_decoder("parts_exchanged", "self_attention and memory_attention are exchanged. The one named self_attention reads y alone.")
     def _(self, y, memory, own, other):
         return _three(self, y, lambda y: self.memory_attention(y, y, y, self.masks[0])[0],
                       lambda y: self.self_attention(y, memory, memory, self.masks[1])[0])
 
-    @_decoder("decoder_pre_norm", "the norm stands before the parts, y + f(norm(y)), which is pre-norm; here it is "
-                                  "norm(y + f(y)), post-norm.")
+    @_decoder("decoder_pre_norm", "The norm comes before each part, y + f(norm(y)), which is pre-norm. Here it is post-norm: norm(y + f(y)).")
     def _(self, y, memory, own, other):
         y = y + own(self.norm_1(y))
         y = y + other(self.norm_2(y))
         return y + self.feed_forward(self.norm_3(y))
 
-    @_decoder("decoder_no_residual", "the residuals are missing: norm(y + f(y)), not norm(f(y)).")
+    @_decoder("decoder_no_residual", "The residual connections are missing. It is norm(y + f(y)), not norm(f(y)).")
     def _(self, y, memory, own, other):
         y = self.norm_2(other(self.norm_1(own(y))))
         return self.norm_3(self.feed_forward(y))
 
-    @_decoder("no_residual_around_memory", "the residual around the memory attention is missing: norm_2(y + attention).")
+    @_decoder("no_residual_around_memory", "The residual connection around the memory attention is missing: norm_2(y + attention).")
     def _(self, y, memory, own, other):
         y = self.norm_2(other(self.norm_1(y + own(y))))
         return self.norm_3(y + self.feed_forward(y))
 
-    @_decoder("no_residual_around_self_attention", "the residual around the self-attention is missing: norm_1(y + attention).")
+    @_decoder("no_residual_around_self_attention", "The residual connection around the self-attention is missing: norm_1(y + attention).")
     def _(self, y, memory, own, other):
         y = self.norm_1(own(y))
         y = self.norm_2(y + other(y))
         return self.norm_3(y + self.feed_forward(y))
 
-    @_decoder("decoder_no_residual_around_feed_forward", "the residual around the feed-forward is missing: "
-                                                         "norm_3(y + feed_forward(y)).")
+    @_decoder("decoder_no_residual_around_feed_forward", "The residual connection around the feed-forward part is missing: norm_3(y + feed_forward(y)).")
     def _(self, y, memory, own, other):
         y = self.norm_1(y + own(y))
         return self.norm_3(self.feed_forward(self.norm_2(y + other(y))))
@@ -456,45 +437,43 @@ def _decoders():
     def _(self, y, memory, own, other):
         return _three(self, y, own, other, (self.norm_1, self.norm_3, self.norm_2))
 
-    @_decoder("norm_2_twice", "norm_2 is used twice; the last sum has norm_3.")
+    @_decoder("norm_2_twice", "norm_2 is used twice. The last sum is normalised by norm_3.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, other, (self.norm_1, self.norm_2, self.norm_2))
 
-    @_decoder("no_norm_3", "norm_3 is missing: the last sum is normalised as well.")
+    @_decoder("no_norm_3", "norm_3 is missing. The last sum is normalised as well.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, other, (self.norm_1, self.norm_2, nn.Identity()))
 
-    @_decoder("decoder_no_norms", "the norms are missing: each sum is normalised.")
+    @_decoder("decoder_no_norms", "The norms are missing. Each sum is normalised.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, other, [nn.Identity()] * 3)
 
-    @_decoder("residual_from_the_memory", "the residual around the memory attention is the memory; it is y: norm_2(y + attention).")
+    @_decoder("residual_from_the_memory", "The residual connection around the memory attention adds the memory. It adds y: norm_2(y + attention).")
     def _(self, y, memory, own, other):
         y = self.norm_1(y + own(y))
         y = self.norm_2(memory + other(y))
         return self.norm_3(y + self.feed_forward(y))
 
-    @_decoder("query_before_the_self_attention", "the memory is asked with the block's input; the query is what norm_1 gave.")
+    @_decoder("query_before_the_self_attention", "The memory attention takes the block's input as its query. The query is the output of norm_1.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, lambda _: other(y))
 
-    @_decoder("decoder_one_norm", "norm_1 is used three times; each sum has a norm of its own.")
+    @_decoder("decoder_one_norm", "norm_1 is used three times. Each sum has a norm of its own.")
     def _(self, y, memory, own, other):
         return _three(self, y, own, other, [self.norm_1] * 3)
 
-    @_decoder("decoder_norm_before_the_sum", "the norm is taken before the sum, y + norm(f(y)); here it is taken of the "
-                                             "sum, norm(y + f(y)).")
+    @_decoder("decoder_norm_before_the_sum", "The norm is taken before the sum, y + norm(f(y)). Here it is taken of the sum: norm(y + f(y)).")
     def _(self, y, memory, own, other):
         for norm, part in ((self.norm_1, own), (self.norm_2, other), (self.norm_3, self.feed_forward)):
             y = y + norm(part(y))
         return y
 
-    @_decoder("decoder_no_feed_forward", "the feed-forward is missing: last comes norm_3(y + feed_forward(y)).")
+    @_decoder("decoder_no_feed_forward", "The feed-forward part is missing. Last comes norm_3(y + feed_forward(y)).")
     def _(self, y, memory, own, other):
         return self.norm_3(self.norm_2((y := self.norm_1(y + own(y))) + other(y)))
 
-    @_decoder("decoder_returns_weights_too", "the block returns the weights as well; it returns the tensor alone, so that "
-                                             "blocks can be stacked.")
+    @_decoder("decoder_returns_weights_too", "The block returns the weights as well. Return the tensor alone, so that blocks can be stacked.")
     def _(self, y, memory, own, other):
         return self.look(y, memory, *self.masks)
 
@@ -503,7 +482,7 @@ _other_masks()
 _decoders()
 
 
-@DecoderBlock.mistake("one attention serves as both: self_attention and memory_attention have weights of their own.")
+@DecoderBlock.mistake("One attention is used as both. self_attention and memory_attention have weights of their own.")
 class attentions_tied(transformer.DecoderBlock):
     def __init__(self, d_model, h, d_ff):
         super().__init__(d_model, h, d_ff)
@@ -514,7 +493,7 @@ DecoderBlock.mistake(D_FF.format("FeedForward"))(
     type("decoder_d_ff_ignored", (transformer.DecoderBlock,), _four_times(transformer.DecoderBlock)))
 
 
-@DecoderBlock.mistake("the number of heads h is not handed on: both attentions have one head.")
+@DecoderBlock.mistake("The number of heads h is not passed on: both attentions have one head.")
 class decoder_one_head(transformer.DecoderBlock):
     def __init__(self, d_model, h, d_ff):
         super().__init__(d_model, 1, d_ff)
@@ -549,37 +528,35 @@ def _count(d_model, d_ff, N, vocab, matrices=4, extra=0, ff_bias=True, norm=2, e
 
 
 for _name, _sentence, _changes in [
-    ("norms_forgotten", "the norms are forgotten: each has a gain and a shift, 2 d_model numbers; there are 2 in an encoder "
-                        "block and 3 in a decoder block.", {"norm": 0}),
-    ("shifts_forgotten", "each norm has two vectors, a gain and a shift: 2 d_model numbers, not d_model.", {"norm": 1}),
-    ("biases_forgotten", "the biases of the feed-forward are forgotten: d_ff + d_model in each block.", {"ff_bias": False}),
-    ("first_bias_forgotten", "the bias of W_1 is forgotten: d_ff numbers in each block.", {"first_bias": False}),
-    ("W_2_bias_or_third_norm_forgotten", "2 d_model numbers are missing for each of the N layers: the bias of W_2 (d_model "
-     "in every block), or the third norm of the decoder block (2 d_model).", {"second_bias": False}),
-    ("norms_and_biases_forgotten", "norms and biases are forgotten: only the matrices are counted.",
+    ("norms_forgotten", "The norms are missing. Each has gamma and beta, 2 d_model parameters; there are 2 norms in an encoder block and 3 in a decoder block.", {"norm": 0}),
+    ("shifts_forgotten", "Each norm has two vectors, gamma and beta: 2 d_model parameters, not d_model.", {"norm": 1}),
+    ("biases_forgotten", "The biases of the feed-forward part are missing: d_ff + d_model in each block.", {"ff_bias": False}),
+    ("first_bias_forgotten", "The bias of W_1 is missing: d_ff parameters in each block.", {"first_bias": False}),
+    ("W_2_bias_or_third_norm_forgotten", "2 d_model parameters are missing for each of the N layers: either the bias of W_2 (d_model in every block), or the third norm of the decoder block (2 d_model).", {"second_bias": False}),
+    ("norms_and_biases_forgotten", "Norms and biases are missing: only the matrices are counted.",
      {"norm": 0, "ff_bias": False}),
-    ("W_O_forgotten", "W_O is forgotten: an attention has four matrices, W_Q, W_K, W_V and W_O.", {"matrices": 3}),
-    ("embedding_twice", "the embedding is counted twice; input and output share one, vocab * d_model.", {"embeddings": 2}),
-    ("embedding_three_times", "the embedding is counted three times; source, target and output share one.",
+    ("W_O_forgotten", "W_O is missing. An attention has four matrices: W_Q, W_K, W_V and W_O.", {"matrices": 3}),
+    ("embedding_twice", "The embedding is counted twice. Input and output share one, vocab * d_model.", {"embeddings": 2}),
+    ("embedding_three_times", "The embedding is counted three times. Source, target and output share one.",
      {"embeddings": 3}),
-    ("embedding_forgotten", "the embedding is forgotten: vocab * d_model, once.", {"embeddings": 0}),
-    ("one_attention_per_decoder_block", "a decoder block has two attentions, over itself and over the memory.",
+    ("embedding_forgotten", "The embedding is missing: vocab * d_model, once.", {"embeddings": 0}),
+    ("one_attention_per_decoder_block", "Only one attention is counted in a decoder block. It has two: self-attention and memory attention.",
      {"decoder_attentions": 1}),
-    ("decoder_as_encoder", "the decoder block is counted as an encoder block; it has a second attention and a third norm.",
+    ("decoder_as_encoder", "The decoder block is counted as an encoder block. It has a second attention and a third norm.",
      {"decoder_attentions": 1, "decoder_norms": 2}),
-    ("encoder_only", "the decoder blocks are forgotten: N encoder blocks and N decoder blocks.", {"decoder": 0}),
-    ("decoder_only", "the encoder blocks are forgotten: N encoder blocks and N decoder blocks.", {"encoder": 0}),
+    ("encoder_only", "The decoder blocks are missing: there are N encoder blocks and N decoder blocks.", {"decoder": 0}),
+    ("decoder_only", "The encoder blocks are missing: there are N encoder blocks and N decoder blocks.", {"encoder": 0}),
 ]:
     parameter_count.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(
         lambda cls, d_model, d_ff, N, vocab, changes=_changes: _count(d_model, d_ff, N, vocab, **changes))}))
 
 
-@parameter_count.mistake("the projections of the attention have no bias here: W_Q, W_K, W_V and W_O are d_model x d_model.")
+@parameter_count.mistake("The projections are counted with a bias. Here they have none: W_Q, W_K, W_V and W_O are d_model x d_model.")
 def projections_with_bias(d_model, d_ff, N, vocab):
     return _count(d_model, d_ff, N, vocab, extra=4 * d_model)
 
 
-@parameter_count.mistake("the output layer has a bias of its own here; it shares the embedding's numbers and adds none.")
+@parameter_count.mistake("The output layer is counted with a bias. It shares the embedding's weights and adds no parameters.")
 def output_bias(d_model, d_ff, N, vocab):
     return _count(d_model, d_ff, N, vocab) + vocab
 
@@ -589,22 +566,22 @@ def one_block_each(d_model, d_ff, N, vocab):
     return _count(d_model, d_ff, 1, vocab)
 
 
-@parameter_count.mistake("N is not used: 6 stands in its place, the paper's number.")
+@parameter_count.mistake("N is not used: 6, the paper's number, is fixed in its place.")
 def six_blocks_each(d_model, d_ff, N, vocab):
     return _count(d_model, d_ff, 6, vocab)
 
 
-@parameter_count.mistake("only one matrix of the feed-forward is counted; it has two, W_1 and W_2.")
+@parameter_count.mistake("Only one matrix of the feed-forward part is counted. It has two, W_1 and W_2.")
 def one_feed_forward_matrix(d_model, d_ff, N, vocab):
     return _count(d_model, d_ff, N, vocab) - 2 * N * d_model * d_ff
 
 
-@parameter_count.mistake("d_ff is not used: 4 * d_model stands in its place.")
+@parameter_count.mistake("d_ff is not used: 4 * d_model is used in its place.")
 def d_ff_taken_as_4_d_model(d_model, d_ff, N, vocab):
     return _count(d_model, 4 * d_model, N, vocab)
 
 
-@parameter_count.mistake("only the matrices of the attentions are counted: feed-forward, norms and embedding are learned too.")
+@parameter_count.mistake("Only the matrices of the attentions are counted. The feed-forward parts, norms and embedding have parameters too.")
 def attention_only(d_model, d_ff, N, vocab):
     return 12 * N * d_model ** 2
 

@@ -121,107 +121,99 @@ def _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.8, other
     return inputs, ids.masked_fill(~chosen, -100)
 
 
-@mask_tokens.mistake("special tokens are chosen too: those in special_ids are never hidden and never asked for.")
+@mask_tokens.mistake("Special tokens are chosen too. Those in special_ids are never masked and never predicted.")
 def masks_special_tokens(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, [-1], generator, p)
 
 
-@mask_tokens.mistake("every place has a label: only the chosen ones are asked for, all others get -100, or the model is paid "
-                     "for copying.")
+@mask_tokens.mistake("Every place has a label. Only the chosen ones are predicted; all others get -100, or the model is rewarded for copying.")
 def labels_everywhere(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p)[0], ids.clone()
 
 
-@mask_tokens.mistake("all chosen tokens become [MASK]; only 80 % do, 10 % become any token of the vocabulary and 10 % stay as "
-                     "they are.")
+@mask_tokens.mistake("All chosen tokens become [MASK]. Only 80 % do; 10 % become any token of the vocabulary and 10 % stay as they are.")
 def always_mask(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=1.0)
 
 
-@mask_tokens.mistake("ids is written over: the caller still needs it, and with inputs = ids or labels = ids both are one tensor. Work on a "
-                     "copy, ids.clone().")
+@mask_tokens.mistake("ids is overwritten, but the caller still needs it (with inputs = ids or labels = ids both are one tensor). Work on a copy, ids.clone().")
 def changes_ids(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
     return ids.copy_(inputs), labels
 
 
-@mask_tokens.mistake("ids is written over before the labels are read from it: they hold [MASK] where the old token should be. "
-                     "Work on a copy, ids.clone().")
+@mask_tokens.mistake("ids is overwritten before the labels are read from it, so they hold [MASK] where the old token should be. Work on a copy, ids.clone().")
 def changes_ids_and_labels(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
     ids.copy_(inputs)
     return ids, inputs.masked_fill(labels == -100, -100)
 
 
-@mask_tokens.mistake("the labels are read from the masked inputs: they must hold the token that WAS there, from ids.")
+@mask_tokens.mistake("The labels are read from the masked inputs. They must hold the ORIGINAL tokens, from ids.")
 def labels_from_the_inputs(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
     return inputs, inputs.masked_fill(labels == -100, -100)
 
 
-@mask_tokens.mistake("the labels are turned round: the chosen places have -100, and the others are asked for.")
+@mask_tokens.mistake("The labels are inverted: the chosen places have -100, and the others are predicted.")
 def labels_inverted(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
     return inputs, ids.masked_fill(labels != -100, -100)
 
 
-@mask_tokens.mistake("places that are not asked for have the label 0, which is a token; the label that the loss leaves out is "
-                     "-100.")
+@mask_tokens.mistake("Places that are not predicted have the label 0, which is a token. The label that the loss ignores is -100.")
 def labels_zero(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
     return inputs, labels.masked_fill(labels == -100, 0)
 
 
-@mask_tokens.mistake("only the places with [MASK] have a label; those that became another token or stayed are asked for as well, "
-                     "that is what they are for.")
+@mask_tokens.mistake("Only the places with [MASK] have a label. The chosen tokens that were replaced or kept are predicted as well; that is what they are for.")
 def labels_only_at_mask(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     inputs, labels = _masked(ids, mask_id, vocab_size, special_ids, generator, p)
     return inputs, labels.masked_fill(inputs != mask_id, -100)
 
 
-@mask_tokens.mistake("no chosen token stays as it is: 80 % become [MASK], 10 % any token, and 10 % stay.")
+@mask_tokens.mistake("No chosen token stays as it is. 80 % become [MASK], 10 % any token, and 10 % stay.")
 def none_stays(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, other=0.2)
 
 
-@mask_tokens.mistake("no chosen token is exchanged: 80 % become [MASK], 10 % ANY token of the vocabulary, and 10 % stay.")
+@mask_tokens.mistake("No chosen token is replaced by another one. 80 % become [MASK], 10 % ANY token of the vocabulary, and 10 % stay.")
 def none_exchanged(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, other=0.0)
 
 
-@mask_tokens.mistake("10 % of the REMAINING fifth are exchanged, which is 2 % of the chosen: 10 % of all chosen are, half of what "
-                     "did not become [MASK].")
+@mask_tokens.mistake("10 % of the REMAINING fifth are replaced, which is 2 % of the chosen tokens. Replace 10 % of all chosen tokens, half of those that did not become [MASK].")
 def tenth_of_the_rest(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, other=0.02)
 
 
-@mask_tokens.mistake("the shares are turned round: 80 % of the chosen become [MASK], 10 % any token, 10 % stay.")
+@mask_tokens.mistake("The percentages are exchanged. 80 % of the chosen tokens become [MASK], 10 % any token, and 10 % stay.")
 def a_tenth_masked(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.1)
 
 
-@mask_tokens.mistake("80 % become any token and 10 % [MASK]; it is the other way round.")
+@mask_tokens.mistake("80 % become any token and 10 % [MASK]. It is the other way round.")
 def mostly_exchanged(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, mask=0.1, other=0.8)
 
 
-@mask_tokens.mistake("1 - p of the tokens are chosen: torch.rand(...) < p is True with probability p.")
+@mask_tokens.mistake("1 - p of the tokens are chosen. torch.rand(...) < p is True with probability p.")
 def chooses_the_rest(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, 1 - p)
 
 
-@mask_tokens.mistake("p is not used: 15 % are chosen whatever it is.")
+@mask_tokens.mistake("p is not used: 15 % are chosen whatever its value.")
 def p_ignored(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, 0.15)
 
 
-@mask_tokens.mistake("the two results are swapped: inputs first, labels second.")
+@mask_tokens.mistake("The two results are swapped: inputs first, labels second.")
 def inputs_and_labels_swapped(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p)[::-1]
 
 
-@mask_tokens.mistake("the generator is not used: give it to every draw, torch.rand(..., generator=generator), or the same seed "
-                     "gives something else each time.")
+@mask_tokens.mistake("The generator is not used. Pass it to every draw, torch.rand(..., generator=generator); otherwise the same seed gives a different result each time.")
 def generator_ignored(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, torch.Generator().manual_seed(_unlike()), p)
 
@@ -232,41 +224,34 @@ def _unlike():
     return _unlike.number
 
 
-@mask_tokens.mistake("the generator starts from the same seed at every call, so the same places are hidden in every epoch: draw "
-                     "from the one that is given, and don't seed it.")
+@mask_tokens.mistake("The generator is seeded again at every call, so the same places are masked in every epoch. Draw from the one that is given, and do not seed it.")
 def always_the_same(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, torch.Generator().manual_seed(3), p)
 
 
-@mask_tokens.mistake("every sentence of the batch is hidden in the same places: draw one number for each token, torch.rand of "
-                     "ids.shape.")
+@mask_tokens.mistake("Every sentence of the batch is masked in the same places. Draw one number for each token: torch.rand of ids.shape.")
 def one_row_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     row = torch.rand(ids.shape[1], generator=generator) < p
     ordinary = ~torch.isin(ids, torch.tensor(special_ids))
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, chosen=(row & ordinary.all(dim=0)).expand_as(ids))
 
 
-@mask_tokens.mistake("the 80, 10 and 10 % are drawn once for the whole batch: draw for each token, or a batch is all [MASK] or "
-                     "not at all.")
+@mask_tokens.mistake("The choice between 80, 10 and 10 % is drawn once for the whole batch. Draw it for each token.")
 def one_fate_for_all(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, fate=torch.rand((), generator=generator))
 
 
-@mask_tokens.mistake("the 80, 10 and 10 % are drawn once for a row of places and serve every sentence: draw for each token, "
-                     "torch.rand(ids.shape).")
+@mask_tokens.mistake("The choice between 80, 10 and 10 % is drawn once for a row of places and used for every sentence. Draw it for each token: torch.rand(ids.shape).")
 def one_fate_for_a_place(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
     return _masked(ids, mask_id, vocab_size, special_ids, generator, p, fate=torch.rand(ids.shape[1], generator=generator))
 
 
 for _name, _sentence, _anything in [
-    ("one_new_token_for_a_place", "the new tokens are drawn once for a row of places and serve every sentence: draw one for each token, "
-     "ids.shape.", lambda ids, vocab_size, g: torch.randint(vocab_size, (1, ids.size(1)), generator=g)),
-    ("one_new_token_for_a_sentence", "each sentence has a single new token in all the places that are exchanged: draw one for each token, "
-     "ids.shape.", lambda ids, vocab_size, g: torch.randint(vocab_size, (ids.size(0), 1), generator=g)),
-    ("one_new_token_for_a_call", "one new token serves all the places that are exchanged: draw one for each token, ids.shape.",
+    ("one_new_token_for_a_place", "The new tokens are drawn once for a row of places and used for every sentence. Draw one for each token, ids.shape.", lambda ids, vocab_size, g: torch.randint(vocab_size, (1, ids.size(1)), generator=g)),
+    ("one_new_token_for_a_sentence", "Each sentence has a single new token in all the places that are replaced. Draw one for each token, ids.shape.", lambda ids, vocab_size, g: torch.randint(vocab_size, (ids.size(0), 1), generator=g)),
+    ("one_new_token_for_a_call", "One new token is used for all the places that are replaced. Draw one for each token, ids.shape.",
      lambda ids, vocab_size, g: torch.randint(vocab_size, (1, 1), generator=g)),
-    ("new_tokens_from_the_batch", "the new tokens are taken from the batch; ANY token of the vocabulary may come: torch.randint(vocab_size, "
-     "ids.shape).", lambda ids, vocab_size, g: ids.flatten()[torch.randperm(ids.numel(), generator=g)].view(ids.shape)),
+    ("new_tokens_from_the_batch", "The new tokens are taken from the batch. ANY token of the vocabulary may come: torch.randint(vocab_size, ids.shape).", lambda ids, vocab_size, g: ids.flatten()[torch.randperm(ids.numel(), generator=g)].view(ids.shape)),
 ]:
     mask_tokens.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(
         lambda cls, ids, mask_id, vocab_size, special_ids, generator, p=0.15, anything=_anything: _masked(
@@ -293,100 +278,97 @@ def _surprise(logits, ids):
     return -logits.log_softmax(dim=-1).gather(-1, ids[..., None])[..., 0]
 
 
-@causal_lm_loss.mistake("nothing is shifted: place i is asked for its own token, which it has just read. Its target is token "
-                        "i + 1.")
+@causal_lm_loss.mistake("Nothing is shifted: position i must predict its own token, which it has just read. Its target is token i + 1.")
 def not_shifted_at_all(logits, ids):
     return _surprise(logits, ids).mean()
 
 
-@causal_lm_loss.mistake("it is shifted twice: place i is asked for token i + 2. One step, logits[:, :-1] against ids[:, 1:].")
+@causal_lm_loss.mistake("The shift is two steps: position i must predict token i + 2. Shift once: logits[:, :-1] against ids[:, 1:].")
 def shifted_twice(logits, ids):
     return _surprise(logits[:, :-2], ids[:, 2:]).mean()
 
 
-@causal_lm_loss.mistake("it is shifted the wrong way: place i is asked for token i - 1, which it has seen. The logits lose the last "
-                        "place, the ids the first.")
+@causal_lm_loss.mistake("The shift goes the wrong way: position i must predict token i - 1, which it has seen. Drop the last position of the logits and the first of the ids.")
 def shifted_back(logits, ids):
     return _surprise(logits[:, 1:], ids[:, :-1]).mean()
 
 
-@causal_lm_loss.mistake("ids or logits are rolled: the last place is asked for the FIRST token. It has no next token; leave it out.")
+@causal_lm_loss.mistake("ids or logits are rolled, so the last position must predict the FIRST token. It has no next token: leave it out.")
 def rolled(logits, ids):
     return _surprise(logits, ids.roll(-1, 1)).mean()
 
 
-@causal_lm_loss.mistake("the shift runs along the batch: axis 1 holds the places, logits[:, :-1] and ids[:, 1:].")
+@causal_lm_loss.mistake("The shift runs along the batch. Axis 1 holds the positions: logits[:, :-1] and ids[:, 1:].")
 def shifted_along_the_batch(logits, ids):
     return _surprise(logits[:-1], ids[1:]).mean()
 
 
-@causal_lm_loss.mistake("only the first column of ids is cut, and the logits lose their FIRST place too: token i + 1 is to meet the "
-                        "logits of place i.")
+@causal_lm_loss.mistake("The first column of both ids and logits is dropped. Token i + 1 must be compared with the logits of position i.")
 def both_cut_in_front(logits, ids):
     return _surprise(logits[:, 1:], ids[:, 1:]).mean()
 
 
-@causal_lm_loss.mistake("both lose their last place, and nothing is shifted: token i + 1 is to meet the logits of place i.")
+@causal_lm_loss.mistake("Both lose their last position, and nothing is shifted. Token i + 1 must be compared with the logits of position i.")
 def both_cut_behind(logits, ids):
     return _surprise(logits[:, :-1], ids[:, :-1]).mean()
 
 
-@causal_lm_loss.mistake("it is the sum; take the mean over all B (n - 1) predictions.")
+@causal_lm_loss.mistake("This is the sum. Take the mean over all B (n - 1) predictions.")
 def summed(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:]).sum()
 
 
-@causal_lm_loss.mistake("it is summed over the places and averaged over the sentences; take the mean over all B (n - 1) predictions.")
+@causal_lm_loss.mistake("This sums over the positions and averages over the sentences. Take the mean over all B (n - 1) predictions.")
 def summed_over_places(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:]).sum(dim=1).mean()
 
 
-@causal_lm_loss.mistake("it is divided by B n; there are only B (n - 1) predictions, since nothing follows the last token.")
+@causal_lm_loss.mistake("The sum is divided by B n. There are only B (n - 1) predictions, since nothing follows the last token.")
 def divided_by_n(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:]).sum() / ids.numel()
 
 
-@causal_lm_loss.mistake("the softmax is taken twice: log_softmax wants logits, not probabilities.")
+@causal_lm_loss.mistake("The softmax is applied twice: log_softmax expects logits, not probabilities.")
 def two_softmaxes(logits, ids):
     return _surprise(logits[:, :-1].softmax(dim=-1), ids[:, 1:]).mean()
 
 
-@causal_lm_loss.mistake("the softmax runs over the places; it runs over the vocabulary, the last axis.")
+@causal_lm_loss.mistake("The softmax is taken over the positions. It belongs over the vocabulary, the last axis.")
 def softmax_over_places(logits, ids):
     return -logits[:, :-1].log_softmax(dim=1).gather(-1, ids[:, 1:, None]).mean()
 
 
-@causal_lm_loss.mistake("the softmax is missing: logits are no log-probabilities yet, take log_softmax over the vocabulary.")
+@causal_lm_loss.mistake("The softmax is missing: logits are not log-probabilities yet. Take log_softmax over the vocabulary.")
 def softmax_left_out(logits, ids):
     return -logits[:, :-1].gather(-1, ids[:, 1:, None]).mean()
 
 
-@causal_lm_loss.mistake("the logarithm is missing: this is minus the mean probability.")
+@causal_lm_loss.mistake("The logarithm is missing: this is minus the mean probability.")
 def logarithm_left_out(logits, ids):
     return -torch.exp(-_surprise(logits[:, :-1], ids[:, 1:])).mean()
 
 
-@causal_lm_loss.mistake("the sign is turned round: the loss is the mean of MINUS log p.")
+@causal_lm_loss.mistake("The sign is wrong: the loss is the mean of MINUS log p.")
 def sign_turned_round(logits, ids):
     return -_surprise(logits[:, :-1], ids[:, 1:]).mean()
 
 
-@causal_lm_loss.mistake("this is the perplexity, exp of the loss; return the loss itself.")
+@causal_lm_loss.mistake("This is the perplexity, exp of the loss. Return the loss itself.")
 def perplexity(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:]).mean().exp()
 
 
-@causal_lm_loss.mistake("the logarithm has base 2; the natural one is meant (torch.log, log_softmax).")
+@causal_lm_loss.mistake("The logarithm has base 2. Use the natural one (torch.log, log_softmax).")
 def in_bits(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:]).mean() / math.log(2)
 
 
-@causal_lm_loss.mistake("it is one number a place, (B, n - 1); take the mean.")
+@causal_lm_loss.mistake("This is one loss for each position, (B, n - 1). Take the mean.")
 def one_a_place(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:])
 
 
-@causal_lm_loss.mistake("only the last prediction of each sentence counts; every place predicts its next token.")
+@causal_lm_loss.mistake("Only the last prediction of each sentence counts. Every position predicts its next token.")
 def only_the_last(logits, ids):
     return _surprise(logits[:, -2], ids[:, -1]).mean()
 
@@ -420,25 +402,23 @@ def _with(Q, K, V, scale=None, dim=-1):
     return weights @ V
 
 
-@attend_with_cache.mistake("the cache does not grow: the new key and value are used once and forgotten. Return them with the old "
-                           "ones.")
+@attend_with_cache.mistake("The cache does not grow: the new key and value are used once and dropped. Return them with the old ones.")
 def cache_not_grown(Q_t, K_t, V_t, cache=None):
     return right_cache(Q_t, K_t, V_t, cache)[0], cache
 
 
-@attend_with_cache.mistake("the cache starts, and does not grow after that: each step joins the new key and value to it.")
+@attend_with_cache.mistake("The cache is started but does not grow after that. Each step appends the new key and value to it.")
 def cache_only_started(Q_t, K_t, V_t, cache=None):
     output, grown = right_cache(Q_t, K_t, V_t, cache)
     return output, cache or grown
 
 
-@attend_with_cache.mistake("the cache holds the new key and value only: join them to the old ones, torch.cat along axis -2.")
+@attend_with_cache.mistake("The cache holds only the new key and value. Append them to the old ones: torch.cat along axis -2.")
 def cache_replaced(Q_t, K_t, V_t, cache=None):
     return right_cache(Q_t, K_t, V_t, cache)[0], (K_t, V_t)
 
 
-@attend_with_cache.mistake("the old cache was changed in place: another continuation of the same text may still need it. Make new "
-                           "tensors, torch.cat([K, K_t], dim=-2).")
+@attend_with_cache.mistake("The old cache is changed in place, but another continuation of the same text may still need it. Make new tensors: torch.cat([K, K_t], dim=-2).")
 def old_cache_changed(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     if cache is not None:
@@ -446,130 +426,125 @@ def old_cache_changed(Q_t, K_t, V_t, cache=None):
     return right_cache(Q_t, K, V)[0] if cache is None else _with(Q_t, K, V), (K, V)
 
 
-@attend_with_cache.mistake("keys and values are joined in different orders: K gets its new row behind, V in front, so every value "
-                           "belongs to another key.")
+@attend_with_cache.mistake("Keys and values are appended in different orders: K gets its new row at the end, V at the front, so every value belongs to another key.")
 def values_in_front(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     V = V if cache is None else torch.cat([V_t, cache[1]], dim=-2)
     return _with(Q_t, K, V), (K, V)
 
 
-@attend_with_cache.mistake("keys and values are joined in different orders: V gets its new row behind, K in front, so every value "
-                           "belongs to another key.")
+@attend_with_cache.mistake("Keys and values are appended in different orders: V gets its new row at the end, K at the front, so every value belongs to another key.")
 def keys_in_front(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     K = K if cache is None else torch.cat([K_t, cache[0]], dim=-2)
     return _with(Q_t, K, V), (K, V)
 
 
-@attend_with_cache.mistake("the output is right, but the new row stands in front: the cache keeps the order of the text, the newest "
-                           "last.")
+@attend_with_cache.mistake("The output is right, but the new row is at the front. The cache keeps the order of the text, the newest token last.")
 def both_in_front(Q_t, K_t, V_t, cache=None):
     grown = (K_t, V_t) if cache is None else (torch.cat([K_t, cache[0]], dim=-2), torch.cat([V_t, cache[1]], dim=-2))
     return _with(Q_t, *grown), grown
 
 
-@attend_with_cache.mistake("the cache comes back as (V, K); the keys come first.")
+@attend_with_cache.mistake("The cache is returned as (V, K). The keys come first.")
 def cache_swapped(Q_t, K_t, V_t, cache=None):
     output, grown = right_cache(Q_t, K_t, V_t, cache)
     return output, grown[::-1]
 
 
-@attend_with_cache.mistake("the new token attends to itself only: use ALL keys and values, the old ones and the new one.")
+@attend_with_cache.mistake("The new token attends only to itself. Use ALL keys and values, the old ones and the new one.")
 def only_to_itself(Q_t, K_t, V_t, cache=None):
     return _with(Q_t, K_t, V_t), _grown(cache, K_t, V_t)
 
 
-@attend_with_cache.mistake("the new token does not attend to itself: its own key and value belong to the cache BEFORE attention.")
+@attend_with_cache.mistake("The new token does not attend to itself. Append its own key and value to the cache BEFORE the attention.")
 def not_to_itself(Q_t, K_t, V_t, cache=None):
     output = _with(Q_t, K_t, V_t) if cache is None else _with(Q_t, *cache)
     return output, _grown(cache, K_t, V_t)
 
 
-@attend_with_cache.mistake("the scale is missing, or it is 1 (Q_t has ONE row): divide the scores by sqrt(d_k), d_k = Q_t.size(-1).")
+@attend_with_cache.mistake("The scale is missing, or it is 1 (Q_t has ONE row). Divide the scores by sqrt(d_k), d_k = Q_t.size(-1).")
 def cached_without_scale(Q_t, K_t, V_t, cache=None):
     grown = _grown(cache, K_t, V_t)
     return _with(Q_t, *grown, scale=1.0), grown
 
 
-@attend_with_cache.mistake("the scores are divided by d_k; divide by its ROOT.")
+@attend_with_cache.mistake("The scores are divided by d_k. Divide by its ROOT.")
 def cached_scale_not_the_root(Q_t, K_t, V_t, cache=None):
     grown = _grown(cache, K_t, V_t)
     return _with(Q_t, *grown, scale=Q_t.size(-1)), grown
 
 
-@attend_with_cache.mistake("the scores are divided by the root of d_v, the width of V; the scale is sqrt(d_k).")
+@attend_with_cache.mistake("The scores are divided by sqrt(d_v), the width of V. The scale is sqrt(d_k).")
 def cached_scale_by_d_v(Q_t, K_t, V_t, cache=None):
     grown = _grown(cache, K_t, V_t)
     return _with(Q_t, *grown, scale=math.sqrt(V_t.size(-1))), grown
 
 
-@attend_with_cache.mistake("the scores are divided by the root of the number of tokens; the scale is sqrt(d_k).")
+@attend_with_cache.mistake("The scores are divided by the root of the number of tokens. The scale is sqrt(d_k).")
 def cached_scale_by_length(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     return _with(Q_t, K, V, scale=math.sqrt(K.size(-2))), (K, V)
 
 
-@attend_with_cache.mistake("the softmax runs over the queries, of which there is one: all weights are 1. It runs over the keys, dim=-1.")
+@attend_with_cache.mistake("The softmax is taken over the queries, of which there is only one, so all weights are 1. Take it over the keys, dim=-1.")
 def cached_softmax_over_queries(Q_t, K_t, V_t, cache=None):
     grown = _grown(cache, K_t, V_t)
     return _with(Q_t, *grown, dim=-2), grown
 
 
-@attend_with_cache.mistake("a causal mask is laid over the one query as if it were the FIRST token: it sees the first key only. The "
-                           "newest token needs no mask, all in the cache came before it.")
+@attend_with_cache.mistake("A causal mask is applied to the one query as if it were the FIRST token, so it sees only the first key. The newest token needs no mask: everything in the cache came before it.")
 def masked_as_the_first(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     first = torch.arange(K.size(-2)) == 0
     return attention(Q_t, K, V, first)[0], (K, V)
 
 
-@attend_with_cache.mistake("the values are averaged without weights.")
+@attend_with_cache.mistake("The values are averaged without weights.")
 def values_averaged(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     return V.mean(dim=-2, keepdim=True), (K, V)
 
 
-@attend_with_cache.mistake("only the output is returned; the next step needs the cache: return output, (K, V).")
+@attend_with_cache.mistake("Only the output is returned. The next step needs the cache: return output, (K, V).")
 def cache_not_returned(Q_t, K_t, V_t, cache=None):
     return right_cache(Q_t, K_t, V_t, cache)[0]
 
 
-@attend_with_cache.mistake("the cache comes back as two results; it is one: return output, (K, V).")
+@attend_with_cache.mistake("The cache is returned as two results. It is one: return output, (K, V).")
 def cache_unpacked(Q_t, K_t, V_t, cache=None):
     output, (K, V) = right_cache(Q_t, K_t, V_t, cache)
     return output, K, V
 
 
-@attend_with_cache.mistake("the two results are swapped: output first, the cache second.")
+@attend_with_cache.mistake("The two results are swapped: the output comes first, the cache second.")
 def cache_first(Q_t, K_t, V_t, cache=None):
     return right_cache(Q_t, K_t, V_t, cache)[::-1]
 
 
-@attend_with_cache.mistake("the second result is the weights; the next step needs the cache, (K, V).")
+@attend_with_cache.mistake("The second result is the weights. The next step needs the cache, (K, V).")
 def weights_for_the_cache(Q_t, K_t, V_t, cache=None):
     return attention(Q_t, *_grown(cache, K_t, V_t))
 
 
-@attend_with_cache.mistake("the keys are joined along the batch, axis 0: positions lie along axis -2.")
+@attend_with_cache.mistake("The keys are appended along the batch, axis 0. Positions are along axis -2.")
 def joined_along_the_batch(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t, axis=0)
     return _with(Q_t, K, V), (K, V)
 
 
-@attend_with_cache.mistake("the keys are joined along the heads, axis 1: positions lie along axis -2.")
+@attend_with_cache.mistake("The keys are appended along the heads, axis 1. Positions are along axis -2.")
 def joined_along_the_heads(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t, axis=1)
     return _with(Q_t, K, V), (K, V)
 
 
-@attend_with_cache.mistake("the cache is not used: the new token attends to itself only, and only its own key and value are returned.")
+@attend_with_cache.mistake("The cache is not used: the new token attends only to itself, and only its own key and value are returned.")
 def cache_ignored(Q_t, K_t, V_t, cache=None):
     return right_cache(Q_t, K_t, V_t)
 
 
-@attend_with_cache.mistake("the old cache is changed in place, cache[0] = ..., which a tuple does not allow; another continuation may still "
-                           "need it. Make new tensors and return (K, V).")
+@attend_with_cache.mistake("The old cache is changed in place (cache[0] = ..., which a tuple does not allow), but another continuation may still need it. Make new tensors and return (K, V).")
 def entries_replaced(Q_t, K_t, V_t, cache=None):
     if cache is None:
         return right_cache(Q_t, K_t, V_t)
@@ -577,8 +552,7 @@ def entries_replaced(Q_t, K_t, V_t, cache=None):
     return _with(Q_t, *cache), cache
 
 
-@attend_with_cache.mistake("where the cache is a list its entries are replaced in place: another continuation of the same text may still "
-                           "need the old ones. Make new tensors and return (K, V).")
+@attend_with_cache.mistake("If the cache is a list, its entries are replaced in place, but another continuation of the same text may still need the old ones. Make new tensors and return (K, V).")
 def list_changed(Q_t, K_t, V_t, cache=None):
     K, V = _grown(cache, K_t, V_t)
     if isinstance(cache, list):
@@ -586,8 +560,7 @@ def list_changed(Q_t, K_t, V_t, cache=None):
     return _with(Q_t, K, V), (K, V)
 
 
-@attend_with_cache.mistake("K.T turns the order of ALL axes, those of batch and heads as well. Exchange the last two: "
-                           "K.transpose(-2, -1).")
+@attend_with_cache.mistake("K.T reverses the order of ALL axes, those of batch and heads as well. Exchange only the last two: K.transpose(-2, -1).")
 def cached_T_turns_every_axis(Q_t, K_t, V_t, cache=None):
     grown = _grown(cache, K_t, V_t)
     return turned_by_T(Q_t, *grown)[0], grown
@@ -629,68 +602,65 @@ def _first(places):
     return places | (torch.arange(places.size(-1)) == 0)
 
 
-@nucleus.mistake("the token that crosses p is dropped: the nucleus is the smallest set whose sum REACHES p, so the one that takes it "
-                 "over the line belongs to it.")
+@nucleus.mistake("The token that crosses p is dropped. The nucleus is the smallest set whose sum REACHES p, so the token that crosses the threshold belongs to it.")
 def drops_the_crossing_token(logits, p):
     return _cut(logits, p, lambda q, before: before + q <= p)
 
 
-@nucleus.mistake("the token that crosses p is dropped, save where none would be left: the nucleus is the smallest set whose sum "
-                 "REACHES p.")
+@nucleus.mistake("The token that crosses p is dropped unless nothing would be left. The nucleus is the smallest set whose sum REACHES p.")
 def drops_it_but_one(logits, p):
     return _cut(logits, p, lambda q, before: _first(before + q <= p))
 
 
-@nucleus.mistake("one token too many is kept: with the one that crosses p the set is complete.")
+@nucleus.mistake("One token too many is kept. The set is complete with the token that crosses p.")
 def one_token_too_many(logits, p):
     shifted = lambda x: torch.cat([torch.zeros_like(x[..., :1]), x[..., :-1]], dim=-1)
     return _cut(logits, p, lambda q, before: shifted(before) < p)
 
 
-@nucleus.mistake("the probabilities are not shared out anew: after the cut divide them by their sum.")
+@nucleus.mistake("The probabilities are not renormalised. After the cut divide them by their sum.")
 def not_renormalised(logits, p):
     return _cut(logits, p, lambda q, before: before < p, renormalise=False)
 
 
-@nucleus.mistake("after the cut a second softmax is taken, of probabilities: it gives weight to the tokens cut off. Divide by the sum.")
+@nucleus.mistake("A second softmax is taken after the cut, of probabilities, which gives weight to the tokens that were cut off. Divide by the sum instead.")
 def softmax_after_the_cut(logits, p):
     return not_renormalised(logits, p).softmax(dim=-1)
 
 
-@nucleus.mistake("the cut keeps tokens whose own probability is at least p; it is their SUM, from the likeliest on, that has to reach p.")
+@nucleus.mistake("Tokens are kept if their own probability is at least p. It is the SUM of probabilities, from the likeliest token on, that has to reach p.")
 def single_probabilities_against_p(logits, p):
     return _cut(logits, p, lambda q, before: _first(q >= p))
 
 
-@nucleus.mistake("the sum runs from the LEAST likely token up; begin with the likeliest.")
+@nucleus.mistake("The sum starts from the LEAST likely token. Start with the likeliest.")
 def from_the_least_likely(logits, p):
     return _cut(logits, p, lambda q, before: 1 - before - q < p)
 
 
-@nucleus.mistake("the tail is kept and the nucleus thrown away: keep the likeliest tokens.")
+@nucleus.mistake("The tail is kept and the nucleus is cut off. Keep the likeliest tokens.")
 def keeps_the_tail(logits, p):
     return _cut(logits, p, lambda q, before: before >= p)
 
 
-@nucleus.mistake("p is taken for the part to be cut off; p is the part that STAYS.")
+@nucleus.mistake("p is used as the part to cut off. p is the part that STAYS.")
 def cuts_p_off(logits, p):
     return _cut(logits, p, lambda q, before: _first(before < 1 - p))
 
 
-@nucleus.mistake("the tokens are added up in the vocabulary's order; sort them first, the likeliest in front.")
+@nucleus.mistake("The tokens are added up in the order of the vocabulary. Sort them first, the likeliest in front.")
 def not_sorted(logits, p):
     probabilities = logits.softmax(dim=-1)
     kept = probabilities * (probabilities.cumsum(dim=-1) - probabilities < p)
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-@nucleus.mistake("the result is sorted: each probability has to go back to its token's place in the vocabulary.")
+@nucleus.mistake("The result is sorted. Each probability has to return to its token's place in the vocabulary.")
 def left_sorted(logits, p):
     return lm.nucleus(logits, p).sort(dim=-1, descending=True).values
 
 
-@nucleus.mistake("the sorted cut is laid over the unsorted tokens: whether a token stays is decided by its own rank, so bring the "
-                 "cut back into the vocabulary's order.")
+@nucleus.mistake("The sorted cut is applied to the unsorted tokens. Whether a token stays depends on its own rank, so bring the cut back into the order of the vocabulary.")
 def cut_in_the_wrong_order(logits, p):
     probabilities = logits.softmax(dim=-1)
     ordered = probabilities.sort(dim=-1, descending=True).values
@@ -698,39 +668,37 @@ def cut_in_the_wrong_order(logits, p):
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-@nucleus.mistake("nothing is cut off: tokens outside the nucleus get exactly 0.")
+@nucleus.mistake("Nothing is cut off. Tokens outside the nucleus get exactly 0.")
 def nothing_cut(logits, p):
     return logits.softmax(dim=-1)
 
 
-@nucleus.mistake("only the likeliest token is left: that is greedy decoding.")
+@nucleus.mistake("Only the likeliest token is kept, which is greedy decoding.")
 def only_the_likeliest(logits, p):
     return _cut(logits, p, lambda q, before: _first(before < 0))
 
 
-@nucleus.mistake("the sorted shares go back by gather(-1, order), which shuffles them once more; scatter(-1, order, shares) puts each at its "
-                 "token.")
+@nucleus.mistake("The sorted probabilities are put back by gather(-1, order), which shuffles them once more. scatter(-1, order, probabilities) puts each at its token.")
 def put_back_by_gather(logits, p):
     return left_sorted(logits, p).gather(-1, logits.argsort(dim=-1, descending=True))
 
 
-@nucleus.mistake("these are logits with -inf where they are cut; take the softmax of them.")
+@nucleus.mistake("These are logits with -inf where they are cut. Take the softmax of them.")
 def logits_returned(logits, p):
     return logits.masked_fill(lm.nucleus(logits, p) == 0, -math.inf)
 
 
-@nucleus.mistake("logits that are cut off are set to 0, which is not the end of the scale: exp(0) = 1. Set them to -inf, or cut the "
-                 "probabilities.")
+@nucleus.mistake("Logits that are cut off are set to 0, but exp(0) = 1. Set them to -inf, or cut the probabilities.")
 def cut_logits_are_zero(logits, p):
     return logits.masked_fill(lm.nucleus(logits, p) == 0, 0.0).softmax(dim=-1)
 
 
-@nucleus.mistake("a share p of the NUMBER of tokens is kept; it is the sum of probabilities that has to reach p.")
+@nucleus.mistake("A fraction p of the NUMBER of tokens is kept. It is the sum of probabilities that has to reach p.")
 def share_of_the_count(logits, p):
     return _cut(logits, p, lambda q, before: torch.arange(q.size(-1)) < max(1, round(p * q.size(-1))))
 
 
-@nucleus.mistake("the logits are added up instead of the probabilities: take the softmax first.")
+@nucleus.mistake("The logits are added up instead of the probabilities. Take the softmax first.")
 def sums_of_logits(logits, p):
     ordered, order = logits.sort(dim=-1, descending=True)
     kept = logits.softmax(dim=-1).gather(-1, order) * _first(ordered.cumsum(dim=-1) - ordered < p)
@@ -738,13 +706,13 @@ def sums_of_logits(logits, p):
     return kept / kept.sum(dim=-1, keepdim=True)
 
 
-@nucleus.mistake("all rows share one sum: divide each row by its own, sum(dim=-1, keepdim=True).")
+@nucleus.mistake("All rows are divided by one sum. Divide each row by its own: sum(dim=-1, keepdim=True).")
 def one_sum_for_all_rows(logits, p):
     kept = not_renormalised(logits, p)
     return kept / kept.sum()
 
 
-@nucleus.mistake("p is not used: 0.9 stands in its place.")
+@nucleus.mistake("p is not used: 0.9 is fixed in its place.")
 def p_fixed(logits, p):
     return lm.nucleus(logits, 0.9)
 
