@@ -12,7 +12,8 @@ from course_lib.answers import earlier_answers
 from course_lib.answers.parts import gather
 from course_lib.grading import grade
 
-HEADS, MASKS, BLOCKS = "09_multi_head_attention", "08_self_attention_and_masks", "11_transformer_blocks"
+QUERIES, HEADS = "05_query_key_value", "09_multi_head_attention"
+MASKS, BLOCKS = "08_self_attention_and_masks", "11_transformer_blocks"
 TAKEN = ("MultiHeadAttention", "causal_mask")
 REPEATED = "from course_lib.answers import earlier_answers\n{}, {} = earlier_answers('{}', '{}')\n".format(
     *TAKEN, *TAKEN)
@@ -39,6 +40,7 @@ def hand_in(tmp_path):
 # ---------------------------------------------------------------- in the learner's kernel
 
 def test_what_passes_is_the_learners_and_the_rest_the_librarys(tmp_path, hand_in, capsys):
+    hand_in(QUERIES)
     hand_in(HEADS)
     hand_in(MASKS, causal_mask="def causal_mask(n):\n    return torch.ones(n, n).tril()\n")
     heads, mask = earlier_answers(*TAKEN, folder=tmp_path)
@@ -57,6 +59,7 @@ def test_one_name_gives_one_function(tmp_path, capsys):
 
 
 def test_what_a_part_uses_is_told_if_it_is_not_the_learners(tmp_path, hand_in, capsys):
+    hand_in(QUERIES)
     hand_in(HEADS, merge_heads="def merge_heads(X):\n    return X\n")
     heads = earlier_answers("MultiHeadAttention", folder=tmp_path)
     seen = heads.forward.__globals__
@@ -86,6 +89,7 @@ def test_answers_of_this_notebook_come_from_its_cells(tmp_path, capsys):
 
 
 def test_taking_answers_prints_only_its_lines_and_draws_no_random_number(tmp_path, hand_in, capsys):
+    hand_in(QUERIES)
     hand_in(HEADS, MultiHeadAttention="{}\nprint('tried:', torch.rand(1))\nMultiHeadAttention(8, 2)\n")
     torch.manual_seed(3)
     earlier_answers("MultiHeadAttention", folder=tmp_path)
@@ -136,6 +140,6 @@ def test_what_was_not_handed_over_is_not_there(hand_in):
 
 
 def test_an_answer_is_tried_apart_with_what_it_uses_from_another_exercise(hand_in):
-    """MultiHeadAttention may call `attention` of exercise 05, here after a cell that leaves traces."""
+    """MultiHeadAttention calls `attention` of exercise 05, here after a cell that leaves traces."""
     path = hand_in(HEADS, split_heads="import json\n{}", MultiHeadAttention="{}\nMultiHeadAttention = None")
     assert list(graded(path)[0].values()) == ["passed", "passed", "error"]

@@ -1,6 +1,8 @@
 """The capstone takes what passes, says what it lends and why, and points to the part that breaks."""
 
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -130,6 +132,17 @@ def test_everything_of_ones_own_runs(small):
     assert ran == {"greedy_decode", "layer_norm", "Transformer", "label_smoothing_loss", "warmup_rate"}
 
 
+def test_with_the_solutions_the_heads_call_attention(small):
+    """Exercise 05 calls it the heart of every Transformer: the capstone's page must not say otherwise."""
+    parts = capstone.gather(SOLUTIONS)
+    source = exercise.answers(exercise.read(SOLUTIONS / "12_transformer.ipynb"), ["Transformer"])[0]
+    names = {"math": math, "nn": nn, "torch": torch, **parts}
+    exec(compile(source["Transformer"], "a cell", "exec"), names)
+    ran = train(parts, (names["Transformer"], *OWN[1:])).ran
+    assert {"attention", "MultiHeadAttention", "EncoderBlock", "layer_norm"} <= ran
+    assert set(parts) - ran == {"padding_mask"}    # the solution writes the mask out
+
+
 def test_an_error_points_to_the_part_it_arose_in(small, tmp_path, hand_in):
     wide = exercise.answers(exercise.read(SOLUTIONS / "06_batch_vs_layer_norm.ipynb"), ["layer_norm"])[0]
     breaks = "    if x.size(-1) == 8 and x.size(0) == 32:\n        raise ValueError('too wide')\n"
@@ -165,7 +178,7 @@ def test_without_a_transformer_of_ones_own_there_is_nothing_to_train(small, tmp_
     def unanswered(*sizes):
         raise NotImplementedError
     unanswered.__name__ = "Transformer"
-    with pytest.raises(trainer.CapstoneError, match="Your Transformer comes first, .*not answered yet"):
+    with pytest.raises(trainer.CapstoneError, match="^Your Transformer comes first: it is not answered yet$"):
         train(capstone.gather(tmp_path), (unanswered, *OWN[1:]))
 
 

@@ -177,7 +177,7 @@ def test_a_wrong_answer_shows_its_message_and_nothing_else(notebook, capsys):
     with pytest.raises(CheckFailed) as failed:
         notebook("def rnn_step(x, h, W, U, b):\n    return x @ W + h @ U + b\ncheck(rnn_step)")
     shown = failed.value._render_traceback_()
-    assert shown == ["✗ rnn_step: the tanh is missing: h_t is the sum itself, so nothing keeps it "
+    assert shown == ["✗ rnn_step: The tanh is missing: h_t is the bare sum, so nothing keeps it "
                      "between -1 and 1.", "    See lesson 01, 'From formula to code'."]
     assert capsys.readouterr() == ("", "")
 
@@ -190,7 +190,7 @@ def test_ipython_shows_the_message_without_a_traceback(capsys):
     result = shell.run_cell("check(rnn_step)")
     out, err = capsys.readouterr()
     assert isinstance(result.error_in_exec, CheckFailed)
-    assert "✗ rnn_step: the bias b_h is left out of the sum." in out
+    assert "✗ rnn_step: The bias b_h is left out of the sum." in out
     assert "Traceback" not in out + err and "judge.py" not in out + err and len(out.strip().splitlines()) == 2
 
 
@@ -275,7 +275,7 @@ check(style_embedding)""")
 
 
 def test_nothing_that_torch_warns_of_reaches_the_learner(notebook, capfd, recwarn):
-    with pytest.raises(CheckFailed, match="K.T turns the order of ALL axes"):
+    with pytest.raises(CheckFailed, match="K.T reverses the order of ALL axes"):
         notebook("""
 def attention(Q, K, V, mask=None):
     scores = Q @ K.T / Q.size(-1) ** 0.5

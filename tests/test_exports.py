@@ -412,7 +412,7 @@ def test_the_workflow_grades_a_push_and_fails_below_the_threshold(released, work
         assert done.returncode == 0, done.stderr
     text = page.read_text(encoding="utf-8")
     assert f"✅ {FULL - 1} of {FULL} points" in text
-    assert "| ❌ | `rnn_step` | 0 of 1 | the tanh is missing" in text
+    assert "| ❌ | `rnn_step` | 0 of 1 | The tanh is missing" in text
     assert shell(released, workflow[0][-1], THRESHOLD="99").returncode == 1
     assert shell(released, workflow[0][-1], THRESHOLD="many").returncode == 2
     shell(released, "rm -r grades; course reset 01")

@@ -98,7 +98,7 @@ def of_this_notebook(stem, item, answer):
     """The Part for an answer in a cell of this notebook."""
     verdict = examine(item, answer)
     if not verdict.passed:
-        return Part(item.name, stem, item.reference, f"yours does not pass yet: {one_line(verdict.message)}")
+        return Part(item.name, stem, item.reference, _why(verdict))
     code = getattr(getattr(answer, "forward", answer), "__code__", None)
     return Part(item.name, stem, answer, file=code.co_filename if code else "")  # each cell is a file
 
@@ -149,7 +149,14 @@ def _try(part, item, source, imports, earlier):
     if verdict.passed:
         part.answer = answer
     else:
-        part.why = f"yours does not pass yet: {one_line(verdict.message)} (course check {part.stem[:2]})"
+        part.why = f"{_why(verdict)} (course check {part.stem[:2]})"
+
+
+def _why(verdict):
+    """Why an answer is not taken."""
+    if verdict.status == "missing":
+        return "it is not answered yet"
+    return f"yours does not pass yet: {one_line(verdict.message)}"
 
 
 def _defined(source, part, names):

@@ -67,7 +67,7 @@ def train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=1600, see
     for answer in (Transformer, label_smoothing_loss, warmup_rate):
         part = of_this_notebook(STEM, checks.items(STEM)[answer.__name__], answer)
         if part.name == "Transformer" and not part.mine:
-            raise CapstoneError(f"Your Transformer comes first, {part.why}")
+            raise CapstoneError(f"Your Transformer comes first: {part.why}")
         told[part.name] = part
         print(part.line)
     with _pointing(list(told.values())):

@@ -24,8 +24,8 @@ def handed_over(items):
 
 
 def _with_used(name, found):
-    """Add to `found` the source of an item after those of the items that it uses."""
+    """Add to `found` the source of an item after those of the items that it uses or is handed."""
     _, item = checks.find(name)
-    for used in item.uses:
+    for used in (*item.uses, *item.handed):
         _with_used(used, found)
     found.setdefault(name, source(item))
