@@ -207,12 +207,8 @@ def _mask_is_kept(trial, output):
 MultiHeadAttention = Item(
     "MultiHeadAttention", 3, _module_inputs, models.MultiHeadAttention,
     ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
-<<<<<<< HEAD
      "without_mask_again: output (B, n, d_model), weights (B, h, n, m)",
-     "takes_gradients, a list of names"), IN_OPERATION, uses=("attention", "split_heads", "merge_heads"), free=FREE,
-=======
      "takes_gradients, a list of names"), IN_OPERATION, uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE,
->>>>>>> origin/cli-attention
     probe="build", properties=(
         (_rows_sum_to_one, "each row of weights must add up to 1, over the keys, its last axis."),
         (_mask_is_kept, "a key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
