@@ -206,6 +206,8 @@ def test_the_site_leads_from_page_to_page(course, run):
         course(folder, "01_x", lesson(code("a", "1")))
     table = "| lesson | what |\n|---|---|\n| [01](notebooks/01_x.ipynb) | it |\n"
     (course.root / "README.md").write_text(f"# The course\n\n| a |\n|---|\n| other |\n\n{table}")
+    (course.root / "notebooks/images").mkdir()
+    (course.root / "notebooks/images/a.svg").write_text("<svg/>")
     assert run("site")[0] == 0
     page = (course.root / "site/notebooks/01_x.html").read_text()
     assert '<a href="../exercises/01_x.html#a-b">' in page and "<title>01 · A title</title>" in page
@@ -214,6 +216,7 @@ def test_the_site_leads_from_page_to_page(course, run):
     assert '<a href="notebooks/01_x.html">01</a>' in index and "<h1>The course</h1>" in index
     assert "other" not in index
     assert (course.root / "site/exercises/01_x.html").exists()
+    assert (course.root / "site/notebooks/images/a.svg").exists()
 
 
 def test_the_site_shows_what_was_committed_and_handed_out(course, run):

@@ -62,6 +62,9 @@ def site(keys):
         page = out / path.parent.name / f"{path.stem}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(to_html(notebook), encoding="utf-8")
+    images = stored.ROOT / FOLDERS[0] / "images"
+    if images.exists():
+        shutil.copytree(images, out / FOLDERS[0] / "images", dirs_exist_ok=True)
     (out / "index.html").write_text(index(), encoding="utf-8")
     print(f"{len(paths)} pages: open {out / 'index.html'}")
 
