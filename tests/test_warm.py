@@ -140,7 +140,8 @@ def test_nothing_goes_from_one_kernel_to_the_next():
 def test_the_process_knows_no_answer_and_no_secret(kernel):
     loaded = "[m for m in __import__('sys').modules if m.startswith('course_lib')]"
     told = run(kernel, f"raise Exception(' '.join({loaded}))").split()[1:]
-    allowed = {"course_lib", "course_lib.runtime", "course_lib.checks", "course_lib.checks.observe"}
+    allowed = {"course_lib", "course_lib.runtime", "course_lib.checks", "course_lib.checks.observe",
+               "course_lib.checks.libraries"}
     assert {name for name in told if not name.startswith("course_lib.grading")} <= allowed
     assert not {"course_lib.grading.grade", "course_lib.grading.sitting"} & set(told)
     assert os.environ["SECRET_TOKEN"] == "hush"
@@ -150,7 +151,8 @@ def test_the_process_knows_no_answer_and_no_secret(kernel):
 
 SEARCH = """
 import gc, os, sys
-needle, seen = "".join(("of", "-mine")), [*gc.get_objects(), *map(dict, map(vars, sys.modules.values()))]
+needle, modules = "".join(("of", "-mine")), filter(None, sys.modules.values())
+seen = [*gc.get_objects(), *map(dict, map(vars, modules))]
 frame = sys._getframe()
 while frame:
     seen.append(dict(frame.f_locals))

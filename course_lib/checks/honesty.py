@@ -10,16 +10,12 @@ import inspect
 import textwrap
 import types
 
+from .libraries import LIBRARIES
 from .reached import IMPORTS, TAMPERS, parts, reached
 from .source import BUILT_IN, first, last
 
 COURSE = "course_lib"
 TOOLS = tuple(f"{COURSE}.{name}" for name in ("answers", "runtime", "shapes", "plots", "widgets"))
-# Packages that hold the answer to an item as a whole; the grader's sandbox has none of them.
-LIBRARIES = ("allennlp", "evaluate", "fairseq", "fairseq2", "flash_attn", "flax", "haiku", "keras",
-             "labml_nn", "local_attention", "nltk", "onmt", "performer_pytorch", "rotary_embedding_torch",
-             "sacrebleu", "speechbrain", "tensorflow", "torchmetrics", "torchtext", "transformers",
-             "x_transformers", "xformers")
 EARNS_NOTHING = "and earns nothing here: write the steps out."
 HIDES = {*BUILT_IN, "get_ipython"}
 MOST = 100  # definitions that an answer in a running notebook is followed through

@@ -16,7 +16,7 @@ from queue import Empty
 
 from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel, start_new_kernel
 
-from ..checks.honesty import LIBRARIES
+from ..checks.libraries import LIBRARIES
 from . import GradingError, limits, tidy, wire
 from .reach import environment
 

@@ -7,7 +7,7 @@ import site
 import sys
 from pathlib import Path
 
-from ..checks.honesty import LIBRARIES
+from ..checks.libraries import LIBRARIES
 
 COURSE = Path(__file__).parents[1]
 NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data",
