@@ -4,7 +4,7 @@ import torch
 
 
 def pad_batch(sequences, pad_id):
-    """Sequences of different lengths as one rectangle, filled up on the right.
+    """Sequences of different lengths as one rectangle, padded on the right.
 
     sequences: B lists of ints  ->  ids (B, n), n the longest of them; lengths (B,), without padding
 
@@ -20,10 +20,10 @@ def pad_batch(sequences, pad_id):
 
 
 def teacher_forcing(ids, bos_id, eos_id, pad_id):
-    """What a decoder is given and what it must say: the sentence one step late, and the sentence.
+    """What the decoder is given, and what it must predict: the same sentence, shifted by one step.
 
     ids (B, n), padded on the right  ->  inputs (B, n + 1), <bos> and then the sentence; targets (B, n + 1),
-    the sentence and then <eos>, straight after its last word.  Williams & Zipser 1989
+    the sentence and then <eos>, directly after its last token.  Williams & Zipser 1989
 
     >>> inputs, targets = teacher_forcing(torch.tensor([[5, 6, 7], [8, 0, 0]]), bos_id=1, eos_id=2, pad_id=0)
     >>> inputs.tolist(), targets.tolist()

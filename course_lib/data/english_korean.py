@@ -5,6 +5,7 @@
     translate(sentence)         the Pair of an English sentence, or a ValueError that says what is wrong
     tokenise(sentence)          English text to tokens
     text(pair.korean)           Korean tokens to text with its spaces
+    gloss(pair.korean)          Korean tokens word by word in English
     ENGLISH, KOREAN             all tokens of each side, sorted
 
 Every English sentence has exactly one Korean translation, so that an exact match is fair.  The rules are
@@ -19,12 +20,13 @@ from random import Random
 
 import torch
 
+from course_lib.data.grammar.gloss import gloss
 from course_lib.data.grammar.korean import text
 from course_lib.data.grammar.parser import Parser
 from course_lib.data.grammar.sentences import Pair, Sentences, assemble, piece
 from course_lib.data.grammar.words import ENGLISH, KOREAN
 
-__all__ = ["ENGLISH", "KOREAN", "Pair", "pairs", "sample", "text", "tokenise", "translate"]
+__all__ = ["ENGLISH", "KOREAN", "Pair", "gloss", "pairs", "sample", "text", "tokenise", "translate"]
 
 SPELLING = {word.lower(): word for word in ENGLISH}      # I and Minsu keep their capitals
 

@@ -40,7 +40,7 @@ def softmax_jacobian(p):
 
 
 def additive_score(s, H, W_s, W_h, v):
-    """e_j = v^T tanh(W_s s + W_h h_j), for every word j.  Bahdanau et al. 2015, appendix A.1.2
+    """e_j = tanh(s W_s + h_j W_h) · v, for every word j.  Bahdanau et al. 2015, appendix A.1.2
 
     s (B, d_s)  H (B, m, d_h)  W_s (d_s, d_a)  W_h (d_h, d_a)  v (d_a,)  ->  e (B, m)
     """
@@ -49,7 +49,7 @@ def additive_score(s, H, W_s, W_h, v):
 
 
 def dot_score(s, H):
-    """e_j = s^T h_j.  Luong et al. 2015, section 3.1
+    """e_j = s · h_j.  Luong et al. 2015, section 3.1
 
     s (B, d)  H (B, m, d)  ->  e (B, m)
     """
@@ -57,7 +57,7 @@ def dot_score(s, H):
 
 
 def general_score(s, H, W):
-    """e_j = s^T W h_j.  Luong et al. 2015, section 3.1
+    """e_j = (s W) · h_j.  Luong et al. 2015, section 3.1
 
     s (B, d_s)  H (B, m, d_h)  W (d_s, d_h)  ->  e (B, m)
     """

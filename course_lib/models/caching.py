@@ -14,7 +14,7 @@ def cached_step(block, y_t, past, memory, memory_mask=None):
     Q_t, K_t, V_t = (_heads(W(y_t), part.h) for W in (part.W_Q, part.W_K, part.W_V))
     a, past = attend_with_cache(Q_t, K_t, V_t, past)              # (B, h, 1, d_k)
     y_t = block.norm_1(y_t + part.W_O(a.flatten(1)))
-    part = block.memory_attention
+    part = block.cross_attention
     a, _ = attention(_heads(part.W_Q(y_t), part.h), *memory, memory_mask)
     y_t = block.norm_2(y_t + part.W_O(a.flatten(1)))
     return block.norm_3(y_t + block.feed_forward(y_t)), past

@@ -65,6 +65,26 @@ class LanguageModel(nn.Module):
         return self.dropout(self.embedding(ids) * (math.sqrt(self.d_model) / 2) + self.positions[start:last])
 
 
+class GPT(nn.Module):
+    """Embedding and positions, N causal blocks, the embedding again: nothing else is learned.  Exercise 13
+
+    GPT(vocab, d_model, h, d_ff, N).  `LanguageModel` without dropout, bias and factor on the embedding.
+    """
+
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        super().__init__()
+        self.embedding = nn.Embedding(vocab, d_model)
+        self.blocks = nn.ModuleList(EncoderBlock(d_model, h, d_ff) for _ in range(N))
+
+    def forward(self, ids):
+        """ids (B, n)  ->  logits (B, n, vocab)"""
+        n, d_model = ids.size(1), self.embedding.embedding_dim
+        x = self.embedding(ids) + positional_encoding(n, d_model).to(self.embedding.weight)
+        for block in self.blocks:
+            x = block(x, causal_mask(n).to(ids.device))
+        return x @ self.embedding.weight.T
+
+
 def next_logits(model, ids, caches=None):
     """The logits after one more token, from the keys and values kept of all before it.
 
@@ -106,6 +126,11 @@ def causal_lm_loss(logits, ids):
     """
     log_p = logits[:, :-1].log_softmax(dim=-1)                    # (B, n - 1, vocab)
     return -log_p.gather(-1, ids[:, 1:, None]).mean()             # (B, n - 1, 1)
+
+
+def perplexity(logits, ids):
+    """exp of the mean -log p(next token), over all B (n - 1) of them: a float.  As `causal_lm_loss`"""
+    return causal_lm_loss(logits, ids).exp().item()
 
 
 def nucleus(logits, p):

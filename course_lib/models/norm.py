@@ -1,7 +1,7 @@
-"""Batch norm and layer norm, and recurrent layers with either.  Lesson 06
+"""Batch norm, layer norm and RMSNorm, and recurrent layers with a norm.  Lesson 06
 
-Both subtract a mean, divide by a standard deviation, and give the freedom back with a learned gamma and beta.
-They differ in one thing: the mean of what.
+Batch norm and layer norm subtract a mean, divide by a standard deviation, and give the freedom back with a
+learned gamma and beta.  They differ in one thing: the mean of what.
 """
 
 import torch
@@ -28,6 +28,24 @@ def layer_norm(x, gamma, beta, eps=1e-5):
     mean = x.mean(dim=-1, keepdim=True)                              # (..., 1)
     var = x.var(dim=-1, correction=0, keepdim=True)                  # (..., 1), divided by d
     return gamma * (x - mean) / torch.sqrt(var + eps) + beta         # (..., d)
+
+
+def rms_norm(x, gamma, eps=1e-6):
+    """gamma x / sqrt(mean(x^2) + eps), row by row.  Zhang & Sennrich 2019, eq. 4
+
+    x (..., d)  gamma (d,)  ->  (..., d); the mean of the squares of each position over its d features
+    """
+    return gamma * x / torch.sqrt(x.pow(2).mean(dim=-1, keepdim=True) + eps)     # (..., d)
+
+
+def masked_batch_norm(X, lengths, gamma, beta, eps=1e-5):
+    """`batch_norm` over all real tokens of a padded batch; the result is 0 at its padding.
+
+    X (B, n, d)  lengths (B,), the number of real tokens of each row  gamma, beta (d,)  ->  (B, n, d)
+    """
+    real = torch.arange(X.size(1), device=X.device) < lengths[:, None]           # (B, n)
+    rows = batch_norm(X[real], gamma, beta, eps)                     # (tokens, d)
+    return torch.zeros_like(X).masked_scatter(real[..., None], rows)
 
 
 class BatchNorm(nn.Module):

@@ -1,4 +1,6 @@
-"""Where a word stands: sines and cosines of its position, added to its embedding.  Lesson 10"""
+"""Where a word stands: sines and cosines added to its embedding, rotary positions, ALiBi.  Lesson 10"""
+
+import math
 
 import torch
 
@@ -38,3 +40,27 @@ def shift_matrix(k, d_model):
 def add_positions(E):
     """E + PE, the same for every sentence of the batch.  E (B, n, d_model)  ->  (B, n, d_model)"""
     return E + positional_encoding(E.size(1), E.size(2)).to(E)    # (n, d_model) spreads over B
+
+
+def rotary(x, positions, base=10000):
+    """Each pair (x[2i], x[2i+1]) turned by the angle position / base^(2i/d_k).  Su et al. 2021, eq. 15
+
+    For queries and keys: their dot products then depend on the distance of their positions alone.
+
+    x (..., n, d_k), d_k even  positions (n,)  ->  the shape of x
+    """
+    i = torch.arange(x.size(-1) // 2, dtype=torch.float64)
+    angles = positions.to(torch.float64)[:, None] / base ** (2 * i / x.size(-1))       # (n, d_k / 2)
+    c, s = angles.cos().to(x), angles.sin().to(x)
+    a, b = x[..., 0::2], x[..., 1::2]                             # (..., n, d_k / 2)
+    return torch.stack([a * c - b * s, a * s + b * c], dim=-1).flatten(-2)
+
+
+def alibi_bias(n, h):
+    """-slope_i (distance back), slope_i = 2^(-8i/h), i = 1 .. h; -inf ahead.  Press et al. 2022, section 3
+
+    Added to the scores of causal attention, instead of any encoding of positions  ->  (h, n, n)
+    """
+    slopes = 2 ** (-8 * torch.arange(1, h + 1) / h)               # (h,)
+    back = torch.arange(n)[:, None] - torch.arange(n)             # (n, n): i - j
+    return (slopes[:, None, None] * -back).masked_fill(back < 0, -math.inf)

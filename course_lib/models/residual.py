@@ -148,3 +148,23 @@ class ResidualNet(PlainNet):
 
     def read(self, x):
         return self.out(normalise(x) if self.order == "pre" else x)
+
+
+class ResidualBlock(nn.Module):
+    """`sublayer` around f(x) = W_2 relu(W_1 x), with dropout on f(x).  ResidualBlock(d, d_ff, order, dropout)
+
+    'post': norm(x + drop(f(x)))  'pre': x + drop(f(norm(x))).  Vaswani et al. 2017, sections 3.1 and 5.4
+    """
+
+    def __init__(self, d, d_ff, order, dropout):
+        super().__init__()
+        self.order = order
+        self.W_1, self.W_2 = nn.Linear(d, d_ff), nn.Linear(d_ff, d)
+        self.norm, self.dropout = nn.LayerNorm(d), nn.Dropout(dropout)
+
+    def forward(self, x):
+        """x (..., d)  ->  (..., d)"""
+        return sublayer(x, self.branch, self.norm, self.order)
+
+    def branch(self, x):
+        return self.dropout(self.W_2(torch.relu(self.W_1(x))))    # (..., d_ff), then (..., d)

@@ -48,12 +48,14 @@ def gradient_norms(H, W_hh):
 def lstm_step(x_t, h_prev, c_prev, W, U, b):
     """c_t = f * c_prev + i * g, h_t = o * tanh(c_t).  Hochreiter & Schmidhuber 1997; Gers et al. 2000
 
-    x_t (B, d_in)  h_prev, c_prev (B, d_h)  W (d_in, 4 d_h)  U (d_h, 4 d_h)  b (4 d_h,), gates in the
-    order i, f, g, o along the last axis  ->  h_t, c_t (B, d_h)
+    x_t (B, d_in)  h_prev, c_prev (B, d_h)  W (d_in, 4 d_h)  U (d_h, 4 d_h)  b (4 d_h,)
+    ->  h_t, c_t (B, d_h).  The last axis holds input gate i, forget gate f, candidate g, output gate o.
     """
-    i, f, g, o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)        # each (B, d_h)
-    c_t = torch.sigmoid(f) * c_prev + torch.sigmoid(i) * torch.tanh(g)
-    return torch.sigmoid(o) * torch.tanh(c_t), c_t
+    a_i, a_f, a_g, a_o = (x_t @ W + h_prev @ U + b).chunk(4, dim=-1)            # each (B, d_h)
+    i, f, o = torch.sigmoid(a_i), torch.sigmoid(a_f), torch.sigmoid(a_o)        # between 0 and 1
+    g = torch.tanh(a_g)                                                         # between -1 and 1
+    c_t = f * c_prev + i * g                                                    # (B, d_h)
+    return o * torch.tanh(c_t), c_t
 
 
 def gru_step(x_t, h_prev, W, U, b_W, b_U):

@@ -1,8 +1,10 @@
-"""Encoder-decoders that attend: RNNsearch (Bahdanau) and Luong's, with input feeding.  Lesson 04
+"""Encoder-decoders with attention: RNNsearch (Bahdanau) and Luong's, with input feeding.  Lesson 04
 
-The encoder's work is done once a sentence, what it gives to the scores too (`keys`); the decoder walks word
-by word, since each step looks with the state that the step before has left.
+The encoder runs once per sentence, and so does the source's part of every score (`keys`).  The decoder runs
+one token at a time, since each step attends with the state that the previous step has left.
 """
+
+from typing import NamedTuple
 
 import torch
 from torch import nn
@@ -17,14 +19,14 @@ def drawn(*shape):
 
 
 class Additive(nn.Module):
-    """v^T tanh(W_s s + W_h h_j): `additive_score` with W_h h_j computed once.  Additive(d_s, d_h, d_a)"""
+    """tanh(s W_s + h_j W_h) · v: `additive_score`, with h_j W_h computed once.  Additive(d_s, d_h, d_a)"""
 
     def __init__(self, d_s, d_h, d_a):
         super().__init__()
         self.W_s, self.W_h, self.v = drawn(d_s, d_a), drawn(d_h, d_a), drawn(d_a)
 
     def keys(self, H):
-        """H (B, m, d_h)  ->  (B, m, d_a), what a score needs of the source"""
+        """H (B, m, d_h)  ->  H W_h (B, m, d_a), the part of the score that depends on the source alone"""
         return H @ self.W_h
 
     def forward(self, s, keys):
@@ -33,7 +35,7 @@ class Additive(nn.Module):
 
 
 class Dot(nn.Module):
-    """s^T h_j.  Nothing to learn; d_s must be d_h."""
+    """s · h_j: `dot_score`.  Nothing to learn; d_s must be d_h."""
 
     def keys(self, H):
         return H
@@ -43,7 +45,7 @@ class Dot(nn.Module):
 
 
 class General(nn.Module):
-    """s^T W h_j: `general_score` with W h_j computed once.  General(d_s, d_h)"""
+    """(s W) · h_j: `general_score`, with h_j W^T computed once.  General(d_s, d_h)"""
 
     def __init__(self, d_s, d_h):
         super().__init__()
@@ -59,7 +61,7 @@ class General(nn.Module):
 class BiEncoder(nn.Module):
     """Two GRUs, one from each end: h_j = [forward; backward].  BiEncoder(vocab, d_emb, d_h), d_h even
 
-    Bahdanau et al. 2015, section 3.2: h_j tells of the words before j and of those after it.
+    Bahdanau et al. 2015, section 3.2: h_j depends on the words up to j and on those from j on.
     """
 
     def __init__(self, vocab, d_emb, d_h):
@@ -75,8 +77,16 @@ class BiEncoder(nn.Module):
         return H, torch.arange(m) < lengths[:, None]
 
 
+class Source(NamedTuple):
+    """What every step of the decoder attends to; it stays the same for the whole sentence."""
+
+    H: torch.Tensor       # (B, m, d_h), the encoder's states
+    keys: torch.Tensor    # (B, m, ...), what the score needs of H
+    mask: torch.Tensor    # (B, m), True where a word is
+
+
 class RNNsearch(nn.Module):
-    """c_i = attend(e(s_{i-1}, H), H), s_i = GRU([E y_{i-1}; c_i], s_{i-1}), logits from [s_i; c_i].
+    """c_i = attend(e(s_{i-1}, H), H), s_i = GRU([y_{i-1}; c_i], s_{i-1}), logits from [s_i; c_i].
 
     Bahdanau et al. 2015, section 3.1, with the linear output of lesson 03 in place of their maxout layer.
     RNNsearch(vocab_x, vocab_y, d_emb, d_h, d_a)
@@ -92,35 +102,36 @@ class RNNsearch(nn.Module):
         self.out = nn.Linear(2 * d_h, vocab_y)
 
     def begin(self, x, lengths):
-        """x (B, m), lengths (B,)  ->  the state before the first word: s_0, and what every step looks at"""
+        """x (B, m), lengths (B,)  ->  the state before the first token: (s_0, Source)"""
         H, mask = self.encoder(x, lengths)
         first = H[:, 0, H.size(-1) // 2:]                         # the backward GRU, after the whole sentence
-        return torch.tanh(self.start(first)), (H, self.score.keys(H), mask)
+        return torch.tanh(self.start(first)), Source(H, self.score.keys(H), mask)
 
-    def look(self, y_i, state):
-        """y_i (B, d_emb) the word before, embedded  ->  [s_i; c_i], weights (B, m), the next state"""
-        s, (H, keys, mask) = state
-        context, weights = attend(self.score(s, keys), H, mask)   # (B, d_h), (B, m)
-        s = self.gru(torch.cat([y_i, context], dim=-1), s)        # (B, d_h)
-        return torch.cat([s, context], dim=-1), weights, (s, state[1])
+    def look(self, y_prev, state):
+        """One step: y_prev (B, d_emb), embedded  ->  [s_i; c_i], weights (B, m), the next state"""
+        s, source = state
+        e = self.score(s, source.keys)                            # (B, m): 1. score
+        context, weights = attend(e, source.H, source.mask)       # (B, d_h), (B, m): 2. softmax, 3. sum
+        s = self.gru(torch.cat([y_prev, context], dim=-1), s)     # (B, d_h): 4. concatenate, new state
+        return torch.cat([s, context], dim=-1), weights, (s, source)
 
     def forward(self, x, lengths, y):
-        """Teacher forcing: y (B, n) the words before  ->  logits (B, n, vocab_y), weights (B, n, m)"""
-        state, found, weights = self.begin(x, lengths), [], []
-        for y_i in self.embedding(y).unbind(dim=1):               # (B, d_emb)
-            out, a_i, state = self.look(y_i, state)
-            found.append(out)
+        """Teacher forcing: y (B, n) the previous tokens  ->  logits (B, n, vocab_y), weights (B, n, m)"""
+        state, outputs, weights = self.begin(x, lengths), [], []
+        for y_prev in self.embedding(y).unbind(dim=1):            # (B, d_emb)
+            output, a_i, state = self.look(y_prev, state)
+            outputs.append(output)
             weights.append(a_i)
-        return self.out(torch.stack(found, dim=1)), torch.stack(weights, dim=1)
+        return self.out(torch.stack(outputs, dim=1)), torch.stack(weights, dim=1)    # 5. predict
 
     def step(self, y, state):
-        """y (B,) the word before  ->  logits (B, vocab_y), the next state"""
-        out, _, state = self.look(self.embedding(y), state)
-        return self.out(out), state
+        """y (B,) the previous token  ->  logits (B, vocab_y), the next state"""
+        output, _, state = self.look(self.embedding(y), state)
+        return self.out(output), state
 
 
 class Luong(RNNsearch):
-    """s_i = GRU([E y_{i-1}; s~_{i-1}], s_{i-1}), c_i = attend(e(s_i, H), H), s~_i = tanh([c_i; s_i] W_c).
+    """s_i = GRU([y_{i-1}; s~_{i-1}], s_{i-1}), c_i = attend(e(s_i, H), H), s~_i = tanh([c_i; s_i] W_c).
 
     Luong et al. 2015, sections 3, 3.1 and 3.3 (input feeding: s~ goes back in); logits from s~_i.  Theirs is
     an LSTM, and their encoder reads in one direction.  score: 'dot' or 'general'
@@ -136,14 +147,15 @@ class Luong(RNNsearch):
         self.out = nn.Linear(d_h, vocab_y)
 
     def begin(self, x, lengths):
-        """As RNNsearch; s is the pair (s_0, s~_0), and s~_0 is 0."""
+        """As RNNsearch, with s~_0 = 0: (s_0, s~_0, Source)"""
         s, source = super().begin(x, lengths)
-        return (s, torch.zeros_like(s)), source
+        return s, torch.zeros_like(s), source
 
-    def look(self, y_i, state):
-        """y_i (B, d_emb)  ->  s~_i (B, d_h), weights (B, m), the next state"""
-        (s, s_tilde), (H, keys, mask) = state
-        s = self.gru(torch.cat([y_i, s_tilde], dim=-1), s)        # (B, d_h): first the step ...
-        context, weights = attend(self.score(s, keys), H, mask)   # (B, d_h), (B, m): ... then the look
-        s_tilde = attentional_state(context, s, self.W_c)         # (B, d_h)
-        return s_tilde, weights, ((s, s_tilde), state[1])
+    def look(self, y_prev, state):
+        """One step: y_prev (B, d_emb)  ->  s~_i (B, d_h), weights (B, m), the next state"""
+        s, s_tilde, source = state
+        s = self.gru(torch.cat([y_prev, s_tilde], dim=-1), s)     # (B, d_h): the new state comes first
+        e = self.score(s, source.keys)                            # (B, m): 1. score
+        context, weights = attend(e, source.H, source.mask)       # (B, d_h), (B, m): 2. softmax, 3. sum
+        s_tilde = attentional_state(context, s, self.W_c)         # (B, d_h): 4. concatenate
+        return s_tilde, weights, (s, s_tilde, source)

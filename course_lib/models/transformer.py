@@ -72,15 +72,16 @@ class EncoderBlock(nn.Module):
 
 
 class DecoderBlock(nn.Module):
-    """Masked self-attention, memory attention, feed-forward, each x = LayerNorm(x + f(x)).  Figure 1, right
+    """Masked self-attention, cross-attention, feed-forward, each x = LayerNorm(x + f(x)).  Figure 1, right
 
-    DecoderBlock(d_model, h, d_ff, dropout).  memory: the encoder's output; it gives K and V, y gives Q.
+    DecoderBlock(d_model, h, d_ff, dropout).  memory: the encoder's output.  In the cross-attention, which the
+    paper calls encoder-decoder attention (section 3.2.3), it gives K and V, and y gives Q.
     """
 
     def __init__(self, d_model, h, d_ff, dropout=0.0):
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, h)
-        self.memory_attention = MultiHeadAttention(d_model, h)
+        self.cross_attention = MultiHeadAttention(d_model, h)
         self.feed_forward = FeedForward(d_model, d_ff)
         self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(d_model) for _ in range(3))
         self.dropout = Dropout(dropout)
@@ -95,9 +96,9 @@ class DecoderBlock(nn.Module):
         """What forward gives, and the weights (B, h, n, n) and (B, h, n, m)."""
         a, self_weights = self.self_attention(y, y, y, self_mask)
         y = self.norm_1(y + self.dropout(a))
-        a, memory_weights = self.memory_attention(y, memory, memory, memory_mask)
+        a, cross_weights = self.cross_attention(y, memory, memory, memory_mask)
         y = self.norm_2(y + self.dropout(a))
-        return self.norm_3(y + self.dropout(self.feed_forward(y))), (self_weights, memory_weights)
+        return self.norm_3(y + self.dropout(self.feed_forward(y))), (self_weights, cross_weights)
 
 
 def parameter_count(d_model, d_ff, N, vocab):
@@ -166,7 +167,7 @@ class Transformer(nn.Module):
     def begin(self, src, pad_id=0):
         """The state before the first word: its position, nothing past, and what every step looks at."""
         memory, mask = self.encode(src, pad_id)
-        parts = [block.memory_attention for block in self.decoder]
+        parts = [block.cross_attention for block in self.decoder]
         looked_at = [[split_heads(W(memory), part.h).contiguous() for W in (part.W_K, part.W_V)]
                      for part in parts]                           # in order once, not at every step
         return 0, [None] * len(self.decoder), looked_at, None if mask.all() else mask[:, None]
