@@ -1,4 +1,4 @@
-"""Find the learner's answers in the exercise notebooks, and take those that pass their checks."""
+"""Find the learner's answers in the exercise notebooks, and use those that pass their checks."""
 
 import ast
 import contextlib
@@ -22,7 +22,7 @@ from ..checks.judge import examine
 class Part:
     """A function or class that a graded item asks for.
 
-    why: why it is not the learner's, empty if it is.  file: what tracebacks call its source.
+    why: why it is not the learner's, empty if it is.  file: the name of its source in tracebacks.
     """
 
     name: str
@@ -40,26 +40,26 @@ class Part:
         """One line for the learner."""
         if self.mine:
             return f"✓ {self.name}: yours, from exercise {self.stem[:2]}"
-        return f"· {self.name}: the library's, since {self.why}"
+        return f"· {self.name}: the library's, because {self.why}"
 
 
 class Parts(dict):
-    """{name: function or class} of what was asked for; `told` has the Part of each."""
+    """{name: function or class} of the requested items; `parts` has the Part of each."""
 
     def __init__(self, folder, here):
         super().__init__()
-        self.folder, self.here, self.told = Path(folder), here or {}, {}
+        self.folder, self.here, self.parts = Path(folder), here or {}, {}
         self._known = {}  # {name: Part} of these and of those that they use
         self._notebooks = {}  # {stem: what `_read` found}
 
     def add(self, name):
-        """Take the item of that name, and print whose it is."""
-        part = self.told[name] = self._part(name)
+        """Add the item of that name, and print whose it is."""
+        part = self.parts[name] = self._part(name)
         self[name] = part.answer
         print(part.line)
 
     def _part(self, name):
-        """The Part of an item, tried with those that it uses and with those that were taken before."""
+        """The Part of an item, checked with the parts that it uses and those that were added before."""
         if name not in self._known:
             stem, item = checks.find(name)
             if getattr(self.here.get(name), "__module__", None) == "__main__":
@@ -104,7 +104,7 @@ def of_this_notebook(stem, item, answer):
 
 
 def _read(path):
-    """({name: source} of the answers in a notebook, its import lines, why there is nothing)"""
+    """({name: source} of the answers in a notebook, its import lines, why there are none)"""
     try:
         notebook = exercise.read(path, whole=False)
     except exercise.NotebookError as problem:
@@ -114,7 +114,7 @@ def _read(path):
 
 
 def _imports(notebook):
-    """What the notebook's first code cell imports, the course aside: its answers may use it."""
+    """The imports of the notebook's first code cell, except those of the course: answers may use them."""
     first = next(cell.source for cell in notebook.cells if cell.cell_type == "code")
     try:
         body = ast.parse(first).body
@@ -125,15 +125,15 @@ def _imports(notebook):
 
 
 def _unusable(stem, item, source):
-    """Why there is nothing to try; empty if there is."""
+    """Why there is nothing to check; empty if there is something."""
     if not source or exercise.STUB in source:
         return f"exercise {stem[:2]} has no answer for it yet"
     borrowed = honesty.borrowed(source, item)
-    return f"yours is borrowed: {borrowed}" if borrowed else ""
+    return f"yours does not count: {borrowed}" if borrowed else ""
 
 
 def _try(part, item, source, imports, earlier):
-    """Put the learner's answer into `part` if it passes, otherwise why it does not."""
+    """Put the learner's answer into `part` if it passes, otherwise the reason why it does not."""
     names = {"__name__": f"exercise_{part.stem[:2]}", "math": math, "torch": torch, "nn": nn, "F": F}
     nowhere = io.StringIO()
     try:
@@ -153,7 +153,7 @@ def _try(part, item, source, imports, earlier):
 
 
 def _why(verdict):
-    """Why an answer is not taken."""
+    """Why an answer is not used."""
     if verdict.status == "missing":
         return "it is not answered yet"
     return f"yours does not pass yet: {one_line(verdict.message)}"
@@ -164,7 +164,7 @@ def _defined(source, part, names):
     linecache.cache[part.file] = len(source), None, source.splitlines(keepends=True), part.file
     exec(compile(source, part.file, "exec"), names)
     if part.name not in names:
-        raise NameError(f"the cell defines no {part.name}")
+        raise NameError(f"the cell does not define {part.name}")
     return names[part.name]
 
 

@@ -1,7 +1,7 @@
-"""Checks: one spec for the learner's check cell, `course check` and `course grade`.
+"""Checks: one specification for the learner's check cell, `course check` and `course grade`.
 
-The module lesson_NN_name holds the items of exercise NN_name.  They are imported when asked for,
-so that importing `check` in a notebook brings no answer into its kernel.
+The module lesson_NN_name contains the items of exercise NN_name.  It is imported only when needed, so that
+importing `check` in a notebook brings no answers into its kernel.
 """
 
 import importlib
@@ -12,17 +12,17 @@ PACKAGE = Path(__file__).parent
 
 
 def stems():
-    """The exercises there are, in order: ['01_long_term_dependency', ...]."""
+    """All exercises, in order: ['01_long_term_dependency', ...]."""
     return sorted(path.stem.removeprefix("lesson_") for path in PACKAGE.glob("lesson_*.py"))
 
 
 def resolve(key):
-    """The stem that '01', '1' or a whole name means.  Raises ValueError that lists what there is."""
+    """The stem that '01', '1' or a full name stands for.  Raises ValueError, which lists the exercises."""
     known = stems()
     for stem in known:
         if stem == key or stem.split("_")[0] == key.zfill(2):
             return stem
-    raise ValueError(f"there is no exercise {key!r}; there are: {', '.join(known)}")
+    raise ValueError(f"there is no exercise {key!r}. Choose one of: {', '.join(known)}")
 
 
 def items(stem):
@@ -40,19 +40,19 @@ def find(name):
 
 
 class CheckFailed(AssertionError):
-    """An answer that does not pass yet.  In a notebook it shows its message and no traceback."""
+    """An answer does not pass yet.  In a notebook, only the message is shown, without a traceback."""
 
     def _render_traceback_(self):
         return str(self).splitlines()
 
 
 def check(answer):
-    """Try an answer of an exercise: prints one line if it passes, raises CheckFailed if not.
+    """Check an answer of an exercise: print one line if it passes, raise CheckFailed if not.
 
-    answer: the function or class, under the name that the exercise gives it.
+    answer: the function or class, with the name that the exercise gives it.
     """
     from .judge import examine
-    from .observe import lend
+    from .observe import substitute
     namespace = _namespace(answer)
     stem, item = find(_name(answer, namespace))
     earlier, replaced = _from_earlier(item, namespace), {}
@@ -61,13 +61,13 @@ def check(answer):
         for used in item.uses:  # an earlier answer that does not pass must not cost this one
             if used in namespace and not examine(find(used)[1], namespace[used]).passed:
                 replaced[used] = namespace[used]
-                namespace[used] = lend(used, find(used)[1].reference)
+                namespace[used] = substitute(used, find(used)[1].reference)
         verdict = _borrowed(item, answer, namespace) or examine(item, answer)
     finally:
         namespace.update(earlier | replaced)
     lines = [f"{'✓' if verdict.passed else '✗'} {item.name}: {verdict.message}"]
-    if verdict.lent:
-        lines.append(f"    {tried_with(verdict.lent)}")
+    if verdict.substituted:
+        lines.append(f"    {tried_with(verdict.substituted)}")
     if not verdict.passed:
         raise CheckFailed("\n".join([*lines, f"    See {pointer(stem, item)}."]))
     print("\n".join(lines))
@@ -76,7 +76,7 @@ def check(answer):
 def tried_with(names):
     """The line about references that an answer called in place of earlier answers."""
     do = "does" if len(names) == 1 else "do"
-    return f"(tried with the right {', '.join(names)}: yours {do} not pass yet)"
+    return f"(This was checked with the correct {', '.join(names)}, because yours {do} not pass yet.)"
 
 
 def pointer(stem, item):
@@ -90,35 +90,35 @@ def _borrowed(item, answer, namespace):
     from .judge import Verdict
     try:
         source, *others = honesty.sources(answer, namespace)
-    except (OSError, TypeError):  # no source to be had, as for a partial
+    except (OSError, TypeError):  # no source is available, as for a partial
         return None
     sentence = honesty.borrowed(source, item, others)
     return Verdict("free_call", sentence) if sentence else None
 
 
 def _namespace(answer):
-    """The names an answer sees: those of the notebook it was written in."""
+    """The names that an answer sees: those of the notebook it was written in."""
     if isinstance(answer, type):
         return vars(sys.modules.get(answer.__module__, sys.modules["__main__"]))
     return getattr(answer, "__globals__", vars(sys.modules["__main__"]))
 
 
 def _from_earlier(item, namespace):
-    """What the exercise handed over and no cell of this notebook has defined anew: the verdict rests on the
-    references, as when the exercise is graded."""
+    """The answers from earlier exercises, unless a cell of this notebook redefines them.  The check replaces
+    them by the references, as grading does."""
     return {name: namespace[name] for name in item.handed
             if name in namespace and getattr(namespace[name], "__module__", None) != "__main__"}
 
 
 def _name(answer, namespace):
-    """Its own name, or for a lambda or a wrapped function the name of an item that it is bound to."""
+    """The answer's own name; for a lambda or a wrapped function, the name of the item that it is bound to."""
     name = getattr(answer, "__name__", "")
     known = {name for stem in stems() for name in items(stem)}
     if name in known:
         return name
     bound = [key for key, value in namespace.items() if value is answer and key in known]
     if not bound:
-        raise ValueError(f"{name or answer!r} is no graded item; check(...) takes one of: "
+        raise ValueError(f"{name or answer!r} is not a graded item. check(...) accepts one of: "
                          f"{', '.join(sorted(known))}")
     return bound[0]
 

@@ -1,7 +1,7 @@
-"""What is not as it should be, in words: for a wrong answer that is none of the named mistakes.
+"""Describe what is wrong with an answer that matches none of the named mistakes.
 
-Asked in order, and the first that fails is told with both numbers: error, structure, shape, dtype,
-finite, property, value, then changed arguments, then gradients.
+These are examined in order, and the first problem is described with both numbers: error, structure, shape,
+dtype, finite values, properties, values, then changed arguments, then gradients.
 """
 
 import functools
@@ -12,19 +12,22 @@ import torch
 
 from .observe import ENDLESS, Opaque, decode, tensors
 
-RTOL, ATOL = 1e-4, 1e-5  # wide enough for another order of summation in float32
+RTOL, ATOL = 1e-4, 1e-5  # wide enough for a different order of summation in float32
 
 
-# What torch's errors mostly come from here.
-HINTS = {"Boolean value of Tensor": "is it for a mask? `if mask is not None` asks whether there is one",
-         "must match the size of tensor": "is an axis missing? keepdim=True or [:, None] keeps one of size 1",
-         "have the same dtype": "a new tensor has another dtype than the inputs: make it with dtype=x.dtype"}
+# The usual causes of torch's errors in these exercises.
+HINTS = {"Boolean value of Tensor":
+         "Is this about a mask? Use `if mask is not None` to test whether there is one.",
+         "must match the size of tensor":
+         "Is an axis missing? keepdim=True or [:, None] keeps an axis of size 1.",
+         "have the same dtype":
+         "A new tensor does not have the dtype of the inputs. Create it with dtype=x.dtype."}
 
 
 def same(left, right):
     """Equal numbers in equal containers: shapes and dtypes exact, values to rounding.
 
-    right: as it should be; a float does not pass for a whole number there.
+    right: the expected value; a float is not accepted where it is a whole number.
     """
     if isinstance(left, torch.Tensor) and isinstance(right, torch.Tensor):
         return (left.shape == right.shape and left.dtype == right.dtype
@@ -40,7 +43,7 @@ def same(left, right):
 
 
 def describe(item, inputs, observations, expected, wrong, repeats=True):
-    """The first thing that is not as it should be, in words, or None when all is right.
+    """The first problem, in words, or None if everything is right.
 
     repeats: whether the last of the inputs is the first again.
     """
@@ -49,18 +52,19 @@ def describe(item, inputs, observations, expected, wrong, repeats=True):
         seen, trial = observations[number], inputs[number]
         if seen["error"]:
             error = seen["error"]
-            line = f"\n    in the line  {error['line']}" if error["line"] else ""
+            line = f"\n    Line: {error['line']}" if error["line"] else ""
             hint = next((f"\n    {hint}" for words, hint in HINTS.items() if words in error["message"]), "")
-            return f"raised {error['type']}: {error['message']}{line}{hint}\n    with {_sizes(trial)}"
+            return (f"Your code raised {error['type']}: {error['message']}{line}{hint}\n"
+                    f"    Inputs: {_sizes(trial)}")
         output, right = decode(seen["output"]), decode(expected[number]["output"])
         problem = _first_difference(item, trial, output, right)
         if problem is None:
             return _changed_argument(trial, decode(seen["inputs"]))
         if repeats and number == len(inputs) - 1:
-            return ("right at first, but another result when called again with the same inputs: "
-                    "a value is kept between calls.")
-        before = " (right on the inputs before)" if number else ""
-        return f"{problem}\n    with {_sizes(trial)}{before}"
+            return ("The first call is right, but a second call with the same inputs gives a different "
+                    "result. A value is kept between calls.")
+        before = " (the inputs before these gave the right result)" if number else ""
+        return f"{problem}\n    Inputs: {_sizes(trial)}{before}"
     if not item.gradients:
         return None
     for seen, right, trial in zip(observations, expected, inputs, strict=True):
@@ -74,11 +78,12 @@ def _first_difference(item, trial, output, right):
     """Structure, then shape, dtype, finite, property, value: the first that fails, with both numbers."""
     many = isinstance(right, (tuple, list)) and len(item.returns) > 1
     if output is None:
-        return "returned None: is the return missing?"
+        return "You returned None. Is a return statement missing?"
     if isinstance(output, str) and output == ENDLESS:
-        return "it never ends: stop where the sentence ends, and after max_len steps at the latest."
+        return "This never ends. Stop where the sentence ends, and after max_len steps at the latest."
     if many and not (isinstance(output, (tuple, list)) and len(output) == len(right)):
-        return f"returned {_kind(output)}, expected {len(right)} results: {', '.join(item.returns)}."
+        return (f"You returned {_kind(output)}, but {len(right)} results were expected: "
+                f"{', '.join(item.returns)}.")
     parts = [(item.returns[0], output, right)]
     if many:
         parts = list(zip(item.returns, output, right, strict=True))
@@ -97,7 +102,7 @@ def _first_difference(item, trial, output, right):
 
 
 def _asked(holds, trial, output):
-    """Whether a property holds; what can't even be asked for it is told by its value."""
+    """Whether a property holds; if it cannot be evaluated, the value itself is compared later."""
     try:
         return holds(trial, output)
     except Exception:
@@ -106,20 +111,20 @@ def _asked(holds, trial, output):
 
 def _kind_problem(name, got, want):
     if got is None and isinstance(want, (torch.Tensor, list, tuple)):
-        return f"{name} is None: is a return missing?"
+        return f"{_full(name)} is None. Is a return statement missing?"
     if isinstance(want, torch.Tensor) != isinstance(got, torch.Tensor) or isinstance(got, Opaque):
-        return f"{name} is {_kind(got)}, expected {_kind(want)}."
+        return f"{_full(name)} is {_kind(got)}, but should be {_kind(want)}."
     if not isinstance(want, (list, tuple)):
         return None
     if not isinstance(got, (list, tuple)):
-        return f"{name} is {_kind(got)}, expected {_kind(want)}."
+        return f"{_full(name)} is {_kind(got)}, but should be {_kind(want)}."
     if len(got) != len(want):
         if isinstance(got, tuple) and isinstance(want, list):
-            return f"{len(got)} results are returned, expected one: {name}."
-        return (f"{name}: there are {', '.join(got) or 'none'}, expected {', '.join(want) or 'none'}."
+            return f"You returned {len(got)} results, but only one was expected: {name}."
+        return (f"{_short(name)} should contain {', '.join(want)}, but has {', '.join(got) or 'nothing'}."
                 if want and all(isinstance(part, str) for part in [*got, *want])
-                else f"{name} has {len(got)} entries, expected {len(want)}.")
-    problems = [_kind_problem(f"{name}, entry {place},", left, right)
+                else f"{_full(name)} has {_entries(len(got))}, but should have {len(want)}.")
+    problems = [_kind_problem(f"Entry {place} of {_short(name)}", left, right)
                 for place, (left, right) in enumerate(zip(got, want, strict=True))]
     return next(filter(None, problems), None)
 
@@ -127,7 +132,7 @@ def _kind_problem(name, got, want):
 def _shape_problem(name, got, want):
     for left, right in _pairs(got, want):
         if left.shape != right.shape:
-            return f"{name} has shape {tuple(left.shape)}, expected {tuple(right.shape)}."
+            return f"{_full(name)} has shape {tuple(left.shape)}, but should have shape {tuple(right.shape)}."
     return None
 
 
@@ -135,7 +140,8 @@ def _dtype_problem(trial, name, got, want):
     for left, right in _pairs(got, want):
         if left.dtype != right.dtype:
             inputs = any(part.dtype == right.dtype for part in tensors(trial) if part.is_floating_point())
-            return f"{name} is {left.dtype}, expected {right.dtype}{', the dtype of the inputs' * inputs}."
+            return (f"{_full(name)} has dtype {left.dtype}, but should have {right.dtype}"
+                    f"{', the dtype of the inputs' * inputs}.")
     return None
 
 
@@ -143,13 +149,16 @@ def _finite_problem(name, got, want):
     for left, right in _pairs(got, want):
         bad = int((~torch.isfinite(left)).sum())
         if bad and torch.isfinite(right).all():
-            return f"{name} holds nan or infinity in {bad} of {left.numel()} places."
+            are = "is" if bad == 1 else "are"
+            return (f"{bad} of the {left.numel()} values of {_short(name)} {are} nan or infinite."
+                    if left.numel() > 1 else
+                    f"{_full(name)} is {left.item()}, but should be a finite number.")
     return None
 
 
 def _value_problem(name, got, want):
     if not isinstance(want, (torch.Tensor, list, tuple)):
-        return f"{name} is {got!r}, expected {want!r}."
+        return f"{_full(name)} is {got!r}, but should be {want!r}."
     for part, (left, right) in enumerate(_pairs(got, want)):
         if not same(left, right):
             off = ~torch.isclose(left.double(), right.double(), RTOL, ATOL)
@@ -157,9 +166,30 @@ def _value_problem(name, got, want):
             at = f"[{', '.join(map(str, where))}]" if where else ""
             at = f"[{part}]{at}" if isinstance(want, (list, tuple)) else at
             is_, expected = _unlike(left[where].item(), right[where].item())
-            return (f"{re.split(r' [(]|[,:]', name)[0]}{at} is {is_}, expected {expected}; "
-                    f"{int(off.sum())} of {off.numel()} values differ.")
-    return f"{name} is {got!r}, expected {want!r}."
+            count = int(off.sum())
+            differ = f" {count} of {off.numel()} values differ{'s' * (count == 1)}." if off.dim() else ""
+            return f"{_capital(_short(name))}{at} is {is_}, but should be {expected}.{differ}"
+    return f"{_full(name)} is {got!r}, but should be {want!r}."
+
+
+def _short(name):
+    """The name of a result without its shape: 'h_t (B, d_h)' -> 'h_t'."""
+    return re.split(r" [(]|[,:]", name)[0]
+
+
+def _full(name):
+    """The name of a result as a subject, with a comma after an apposition: 'words, a list of ints,'."""
+    if ":" in name:
+        return _short(name)
+    return _capital(name) + "," * ("," in re.sub(r"[(].*?[)]", "", name))
+
+
+def _capital(name):
+    return f"T{name[1:]}" if name.startswith("the ") else name
+
+
+def _entries(count):
+    return f"{count} entr{'y' if count == 1 else 'ies'}"
 
 
 def _unlike(got, want):
@@ -180,7 +210,9 @@ def _pairs(got, want):
 def _changed_argument(trial, after):
     changed = ["an argument of forward" if name == "calls" else name
                for name in trial if not same(trial[name], after[name])]
-    return f"the result is right, but {', '.join(changed)} was changed in place: the caller still needs it."
+    was, it = ("was", "it") if len(changed) == 1 else ("were", "them")
+    return (f"The result is right, but {', '.join(changed)} {was} changed in place, and the caller still "
+            f"needs {it}.")
 
 
 def _gradient_problem(got, want, trial):
@@ -188,15 +220,15 @@ def _gradient_problem(got, want, trial):
     if want is None or same(got, want):
         return None
     if isinstance(got, Opaque):
-        return f"the values are right, but not when gradients are asked for: {got.description}"
+        return f"The values are right, but computing gradients fails: {got.description}"
     if got is None:
-        return ("the values are right, but no gradient flows to the inputs: .item(), .detach(), .numpy(), "
-                "torch.tensor(...) or no_grad cuts the graph.")
+        return ("The values are right, but no gradient flows to the inputs. Look for .item(), .detach(), "
+                ".numpy(), torch.tensor(...) or no_grad, which cut the graph.")
     names = [name for name, value in trial.items()
              if isinstance(value, torch.Tensor) and value.is_floating_point()]
     off = [name for name, left, right in zip(names, got, want, strict=False) if not same(left, right)]
-    return (f"the values are right, but the gradient to {', '.join(off) or 'the inputs'} is not: "
-            "is a part of it detached?")
+    return (f"The values are right, but the gradient with respect to {', '.join(off) or 'the inputs'} is "
+            "not. Is part of the computation detached?")
 
 
 def _kind(value):
@@ -207,11 +239,11 @@ def _kind(value):
 
 
 def _sizes(trial):
-    """'x_t (2, 3), h_prev (2, 4)': what it was called with; for a class '(3, 0.1), then train (2, 3)'."""
+    """'x_t (2, 3), h_prev (2, 4)': what was passed; for a class 'built with (3, 0.1), called with ...'."""
     if "calls" in trial:
-        shapes = [f"{mode} {', '.join(str(tuple(x.shape)) for x in arguments if isinstance(x, torch.Tensor))}"
-                  for mode, arguments in trial["calls"]]
-        return f"({', '.join(map(str, trial['arguments']))}), then {', '.join(shapes)}"
+        shapes = [f"{' and '.join(str(tuple(x.shape)) for x in arguments if isinstance(x, torch.Tensor))} in "
+                  f"{mode} mode" for mode, arguments in trial["calls"]]
+        return f"built with ({', '.join(map(str, trial['arguments']))}), called with {', '.join(shapes)}"
     return ", ".join(f"{name} {tuple(value.shape)}" if isinstance(value, torch.Tensor) else
                      f"{name} = {value!r}" if isinstance(value, (int, float, str)) else name
                      for name, value in trial.items())

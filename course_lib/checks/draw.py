@@ -1,4 +1,4 @@
-"""Sizes and numbers drawn from a seed, so that no two seeds ask the same of an answer."""
+"""Draw sizes and numbers from a seed, so that every seed tests an answer with different inputs."""
 
 from itertools import combinations
 
@@ -31,11 +31,12 @@ def sizes(generator, axes, low=2, high=8):
 
 
 def telling(item, draw):
-    """The trials of draw(), drawn anew until the right answer and all mistakes of `item` can be told apart.
+    """Trials of draw(), drawn again until the right answer and all mistakes of `item` give different results.
 
-    For answers that are quick to compute: each is asked about every trial.
+    For answers that are quick to compute: each of them runs on every trial.
     """
-    answers = [item.reference, *(mistake.answer for mistake in item.mistakes.values())]
+    planted = [item.planted.answer] if item.planted else []
+    answers = [item.reference, *planted, *(mistake.answer for mistake in item.mistakes.values())]
     for _ in range(ATTEMPTS):
         trials = draw()
         results = [[_result(answer, trial) for trial in trials] for answer in answers]

@@ -1,8 +1,8 @@
-"""Answers that are a library's: found in their source, without running it.
+"""Find answers that are taken from a library, in their source code and without running it.
 
-The calls that ran are noted as well (`observe`); this catches what was hidden from them.  A free call
-counts where the answer reaches it, through any answer cell of its notebook: a line that compares with
-torch's own, a comment, a string do not.
+The calls that actually ran are recorded as well (`observe`); this catches what was hidden from the record.
+A free call counts if the answer reaches it, through any answer cell of its notebook.  A line that compares
+with torch's own function, a comment or a string does not count.
 """
 
 import ast
@@ -16,43 +16,43 @@ from .source import BUILT_IN, first, last
 
 COURSE = "course_lib"
 TOOLS = tuple(f"{COURSE}.{name}" for name in ("answers", "runtime", "shapes", "plots", "widgets"))
-EARNS_NOTHING = "and earns nothing here: write the steps out."
+EARNS_NOTHING = "so it earns nothing here. Write out the steps yourself."
 HIDES = {*BUILT_IN, "get_ipython"}
 MOST = 100  # definitions that an answer in a running notebook is followed through
 
 
 def borrowed(source, item, others=()):
-    """The sentence to tell if the answer takes its work from course_lib, from a library or from one of the
-    item's free calls, or hides what it does; None if it does not, or if the source does not parse.
+    """The message for an answer that takes its work from course_lib, from a library or from one of the item's
+    free calls, or that hides what it does; None for others, or if the source does not parse.
 
     source: the answer's cell.  others: the sources of the other answer cells of its notebook.
     """
-    own = parts(source)
-    if own is None:
+    cell = parts(source)
+    if cell is None:
         return None
     others = [part for other in others if other != source for part in parts(other) or ()]
     free = {_plain(name) for name in item.free}
-    roots = _roots([*own, *others])
-    follows = reached(own, others, item.name, item.uses)
-    for part in {id(part): part for part in (*own, *follows)}.values():
+    roots = _roots([*cell, *others])
+    follows = reached(cell, others, item.name, item.uses)
+    for part in {id(part): part for part in (*cell, *follows)}.values():
         for node in part.nodes:
             if name := _course(node, item.handed) or _library(node, free):
-                return f"{name} holds the answer itself {EARNS_NOTHING}"
-    defined = {node.name for part in (*own, *others) for node in part.statements
+                return f"{name} does the whole job, {EARNS_NOTHING}"
+    defined = {node.name for part in (*cell, *others) for node in part.statements
                if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
     star = any(_from_torch(node) and node.names[0].name == "*"
                for part in follows for node in part.statements)
     for part in follows:
         if name := _free_call(part, free, roots, star):
-            return f"{name} holds the answer itself {EARNS_NOTHING}"
+            return f"{name} does the whole job, {EARNS_NOTHING}"
         if name := _hidden(part, defined):
-            return f"{name} runs what is not written out {EARNS_NOTHING}"
+            return f"{name} runs code that is not written out, {EARNS_NOTHING}"
     return None
 
 
 def sources(answer, namespace):
-    """The source of an answer in a running notebook, then those of what it uses there, each as the statement
-    that binds a name.  Raises OSError or TypeError where the answer has no source."""
+    """The source of an answer in a running notebook, then those of the names it uses there, each as a
+    statement that binds the name.  Raises OSError or TypeError if the answer has no source."""
     found, seen = [_source(answer)], set()
     for source in found:
         for name in sorted({name for part in parts(source) or () for name in part.uses} - seen):
@@ -63,7 +63,7 @@ def sources(answer, namespace):
 
 
 def _binding(name, value, notebook):
-    """A statement that binds a name to what it stands for in a notebook; empty for what is of no interest."""
+    """A statement that binds a name as in the notebook; empty if the name is irrelevant."""
     if isinstance(value, types.ModuleType):
         return f"import {value.__name__} as {name}" if _package(value.__name__) != COURSE else ""
     kind = value if isinstance(getattr(value, "__name__", None), str) else type(value)
@@ -77,7 +77,7 @@ def _binding(name, value, notebook):
 
 
 def _source(answer):
-    """A function's source; of a class whose own is not to be had, that of its methods."""
+    """The source of a function or class; if that of a class is not available, that of its methods."""
     try:
         return textwrap.dedent(inspect.getsource(answer))
     except (OSError, TypeError):
@@ -88,7 +88,7 @@ def _source(answer):
 
 
 def readable(source):
-    """Whether `borrowed` can look into a cell.  One that runs and is not readable hides what it does."""
+    """Whether `borrowed` can examine a cell.  A cell that runs but cannot be parsed hides what it does."""
     return parts(source) is not None
 
 
@@ -102,7 +102,7 @@ def _free_call(part, free, roots, star):
 
 
 def _hidden(part, defined):
-    """What runs code that is not to be seen: exec, a function of IPython's, an import of a computed name."""
+    """The name of what runs unseen code: exec, an IPython function, an import with a computed name."""
     if part.hides and part.hides not in defined:
         return part.hides
     for node in part.nodes:
@@ -115,7 +115,7 @@ def _hidden(part, defined):
 
 
 def _roots(found):
-    """The names under which torch's functions are found: torch, nn, F, and what is bound to such as these."""
+    """The names through which torch's functions are reached: torch, nn, F, and names bound to these."""
     roots = {"torch", "nn", "F"}
     for part in found:
         for node in part.nodes:
@@ -141,8 +141,8 @@ def _modules(node):
 
 
 def _course(node, handed):
-    """The module of course_lib that a node imports, other than tools and `check`; or what it takes by
-    `earlier_answers` besides what the exercise hands over."""
+    """The module of course_lib that a node imports, other than tools and `check`; or a call of
+    `earlier_answers` that takes more than the exercise hands over."""
     if isinstance(node, ast.Call) and last(node.func) == "earlier_answers":
         taken = {getattr(argument, "value", None) for argument in node.args}
         return None if taken <= {*handed} else ast.unparse(node)
@@ -150,7 +150,7 @@ def _course(node, handed):
 
 
 def _library(node, free):
-    """The module that a node imports and that is an answer as a whole (sacrebleu), or None."""
+    """The module that a node imports and that contains a whole answer (sacrebleu), or None."""
     return next((name for name in _modules(node)
                  if _package(name) in LIBRARIES or _plain(_package(name)) in free), None)
 

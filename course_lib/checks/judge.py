@@ -1,33 +1,34 @@
-"""From what an answer did to a verdict.  Runs where the references are: outside the learner's kernel
+"""Turn what an answer did into a verdict.  This runs where the references are: outside the learner's kernel
 when a grade depends on it.
 
-A result is compared with the right one, then with every named mistake's, and only then described:
-a diagnosis is a match, never a guess.  Inputs in float64 decide about a remark and nothing else.
+A result is compared with the right one, then with those of all named mistakes, and only then described:
+a diagnosis is a match, never a guess.  Inputs in float64 affect only the remark.
 """
 
 from dataclasses import dataclass
 from itertools import compress
 
 from .describe import describe
-from .match import named_mistake, named_on_a_part, same_result
-from .observe import decode, encode, in_float64, lent_calls, observe
+from .match import did_the_same, named_mistake, named_on_a_part, same_result
+from .observe import decode, encode, in_float64, observe, substituted_calls
 
-FLOAT64 = ("float64 inputs would not work ({}). Give new tensors the dtype of the inputs, for instance "
+PLANTED = "planted_bug"  # the name of the bug in the code of a debug item, which is not told
+FLOAT64 = ("This would fail with float64 inputs. {}. Give new tensors the dtype of the inputs, for instance "
            "torch.zeros(n, dtype=x.dtype).")
 
 
 @dataclass
 class Verdict:
     """status: passed, wrong, error, missing or free_call.  mistake: its name, if it has one.  remark: what
-    could be better in an answer that passes, which its message tells as well.  lent: the references that it
-    called in place of earlier answers.
+    could be better in an answer that passes, which its message tells as well.  substituted: the references
+    that it called in place of earlier answers.
     """
 
     status: str
     message: str
     mistake: str | None = None
     remark: str | None = None
-    lent: tuple = ()
+    substituted: tuple = ()
 
     @property
     def passed(self):
@@ -45,7 +46,7 @@ def judge(item, inputs, observations, observe=observe):
 
     observe: observes the reference and the mistakes; the grader gives one that remembers.
     """
-    lent = tuple(name for name in item.uses if name in lent_calls(observations))
+    substituted = tuple(name for name in item.uses if name in substituted_calls(observations))
     if item.view:
         observe = _viewed_by(item, observe)
         observations = [_view(item, trial, seen) for trial, seen in zip(inputs, observations, strict=True)]
@@ -58,7 +59,7 @@ def judge(item, inputs, observations, observe=observe):
             verdict.remark = _remark(item, *(list(compress(all_, double)) for all_ in (inputs, observations)),
                                      observe)
             verdict.message += f"\n    Remark: {verdict.remark}" if verdict.remark else ""
-    verdict.lent = lent
+    verdict.substituted = substituted
     return verdict
 
 
@@ -68,8 +69,8 @@ def _not_tried(item, observations):
         return Verdict("missing", "not answered yet: the cell still raises NotImplementedError.")
     given = sorted({name for seen in observations for name in seen["calls"]} & set(item.free))
     if given:
-        return Verdict("free_call", f"{', '.join(given)} is the answer itself and earns nothing here: "
-                                    "write the steps out.")
+        return Verdict("free_call", f"{', '.join(given)} does the whole job, so it earns nothing here. "
+                                    "Write out the steps yourself.")
     return None
 
 
@@ -77,6 +78,8 @@ def _compared(item, inputs, observations, observe):
     """The verdict on an answer, from inputs in float32 alone."""
     expected = [observe(item.reference, trial, item.probe, item.gradients) for trial in inputs]
     wrong = _wrong(observations, expected)
+    if wrong and item.planted and did_the_same(item, item.planted, inputs, observations, wrong, observe):
+        return Verdict("wrong", symptom(item, inputs), PLANTED)
     if wrong:
         name, where = (named_mistake(item, inputs, observations, wrong, observe), "")
         if not name:
@@ -87,6 +90,11 @@ def _compared(item, inputs, observations, observe):
     if message:
         return Verdict("error" if wrong and observations[wrong[0]]["error"] else "wrong", message)
     return Verdict("passed", f"right on {len(inputs) - 1} inputs.")
+
+
+def symptom(item, inputs):
+    """What the code of a debug item shows that it should not, with a number."""
+    return item.planted.symptom(item.planted.answer, inputs[0])
 
 
 def _remark(item, inputs, observations, observe):

@@ -2,13 +2,14 @@
 
 import torch
 
-from ..models import rnn
+from ..models import rnn, steps
 from ..training import clip_gradient as right_clip
 from .draw import decimal, different, sizes, whole
 from .spec import Item, normal
 
 IN_CODE, IN_GRADIENT = "From formula to code", "Look inside: the gradient through time"
-IN_GATES, IN_CLIPPING = "Gates: the LSTM and the GRU", "When it explodes: clipping"
+IN_LSTM, IN_GRU = "From formula to code: the LSTM, gate by gate", "From formula to code: the GRU beside it"
+IN_CLIPPING = "Look inside: when the gradient explodes"
 
 
 # ---------------------------------------------------------------- rnn_step
@@ -247,7 +248,7 @@ def _lstm_inputs(generator):
     return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
-lstm_step = Item("lstm_step", 2, _lstm_inputs, rnn.lstm_step, ("h_t (B, d_h)", "c_t (B, d_h)"), IN_GATES,
+lstm_step = Item("lstm_step", 2, _lstm_inputs, rnn.lstm_step, ("h_t (B, d_h)", "c_t (B, d_h)"), IN_LSTM,
                  free=("lstm_cell", "lstm"))
 
 
@@ -370,7 +371,7 @@ def _gru_inputs(generator):
     return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
 
 
-gru_step = Item("gru_step", 2, _gru_inputs, rnn.gru_step, ("h_t (B, d_h)",), IN_GATES, free=("gru_cell", "gru"))
+gru_step = Item("gru_step", 2, _gru_inputs, rnn.gru_step, ("h_t (B, d_h)",), IN_GRU, free=("gru_cell", "gru"))
 
 
 def _gru(x_t, h_prev, W, U, b_W, b_U, order=(0, 1, 2), squash=torch.tanh, reset=True):
@@ -528,4 +529,176 @@ def nothing_clipped(grads, max_norm):
     return [grad.clone() for grad in grads]
 
 
-ITEMS = [rnn_step, rnn_forward, gradient_norms, lstm_step, gru_step, clip_gradient]
+# ---------------------------------------------------------------- rnn_forward_masked
+
+def _masked_inputs(generator):
+    def draw(B, n, d_in, d_h, dtype=torch.float32):
+        trial = {"X": normal(generator, B, n, d_in, dtype=dtype), "lengths": torch.randint(1, n, (B,), generator=generator),
+                 "h_0": normal(generator, B, d_h, dtype=dtype), "W_xh": normal(generator, d_in, d_h, scale=0.4, dtype=dtype),
+                 "W_hh": normal(generator, d_h, d_h, scale=0.4, dtype=dtype), "b_h": normal(generator, d_h, scale=0.4, dtype=dtype)}
+        if B > 2:  # one sentence fills the batch; the first one does not, and is not the longest
+            trial["lengths"][0], trial["lengths"][1] = n - 2, n
+        return trial
+    usual, other, one, equal = sizes(generator, 4, low=3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
+
+
+rnn_forward_masked = Item("rnn_forward_masked", 3, _masked_inputs, steps.rnn_forward_masked, ("H (B, n, d_h)", "h_last (B, d_h)"),
+                          IN_CODE, uses=("rnn_step",), free=("rnn_tanh", "rnn_tanh_cell", "pack_padded_sequence"), kind="transfer")
+
+
+def _masked_walk(X, lengths, h_0, weights, padded=lambda h, before, h_0: before, late=0, words=lambda X, real: X):
+    """rnn_forward_masked with another value in the place of a state past the end."""
+    h, states = h_0, []
+    for t in range(X.size(1)):
+        real = (t < lengths + late)[:, None]
+        new = rnn.rnn_step(words(X[:, t], real), h, *weights)
+        h = torch.where(real, new, padded(new, h, h_0))
+        states.append(h)
+    return torch.stack(states, dim=1), h
+
+
+def _at_the_end(H, lengths):
+    return H[torch.arange(len(H)), lengths - 1]
+
+
+@rnn_forward_masked.mistake("The padding keeps updating the states, and h_last is the state after it. Past the end of its sentence a state stays as it is.")
+def padding_keeps_updating(X, lengths, h_0, *weights):
+    H = rnn.rnn_forward(X, h_0, *weights)
+    return H, H[:, -1]
+
+
+@rnn_forward_masked.mistake("h_last is right, but in H the padding keeps updating the states. Past the end of its sentence a state stays as it is.")
+def padding_updates_H(X, lengths, h_0, *weights):
+    H = rnn.rnn_forward(X, h_0, *weights)
+    return H, _at_the_end(H, lengths)
+
+
+@rnn_forward_masked.mistake("H is right, but h_last is the state after the padding. Take the state after the last real word, the last one of your masked run.")
+def last_of_the_unmasked_run(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights)[0], rnn.rnn_forward(X, h_0, *weights)[:, -1]
+
+
+@rnn_forward_masked.mistake("Past a sentence's end H holds zeros. The state should stay as it is there.")
+def zeros_past_the_end(X, lengths, h_0, *weights):
+    H = rnn.rnn_forward(X, h_0, *weights)
+    real = torch.arange(X.size(1)) < lengths[:, None]
+    return H * real[..., None], _at_the_end(H, lengths)
+
+
+@rnn_forward_masked.mistake("Past a sentence's end the state becomes zero, in h_last too. It should stay as it is there.")
+def state_set_to_zero(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights, padded=lambda new, before, h_0: torch.zeros_like(before))
+
+
+@rnn_forward_masked.mistake("Past a sentence's end the state goes back to h_0. It should stay as it is there.")
+def back_to_h_0(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights, padded=lambda new, before, h_0: h_0)
+
+
+@rnn_forward_masked.mistake("The words past the end are set to zero, but the step is still taken: h W_hh + b changes the state. Keep the old state instead.")
+def words_zeroed_only(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights, padded=lambda new, before, h_0: new, words=lambda x, real: x * real)
+
+
+@rnn_forward_masked.mistake("Each sentence gets one step too many: padding is read once. With t from 0, the real words are those with t < length.")
+def padding_read_once(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights, late=1)
+
+
+@rnn_forward_masked.mistake("Each sentence gets one step too few: its last word is not read. With t from 0, the real words are those with t < length.")
+def last_word_not_read(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights, late=-1)
+
+
+@rnn_forward_masked.mistake("The rows are left sorted by length. Bring them back into the order in which they came.")
+def left_sorted(X, lengths, h_0, *weights):
+    order = lengths.argsort(descending=True, stable=True)
+    return tuple(part[order] for part in _masked_walk(X, lengths, h_0, weights))
+
+
+@rnn_forward_masked.mistake("Every sentence is cut at the length of the first one. Each has its own: compare t with lengths, which has one entry per row.")
+def length_of_the_first(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths[:1].expand(len(X)), h_0, weights)
+
+
+@rnn_forward_masked.mistake("Only H is returned. Return (H, h_last).")
+def only_H(X, lengths, h_0, *weights):
+    return _masked_walk(X, lengths, h_0, weights)[0]
+
+
+# ---------------------------------------------------------------- truncated_states
+
+def _window_inputs(generator):
+    def draw(B, n, d_in, d_h, window, dtype=torch.float32):
+        return {"X": normal(generator, B, n, d_in, dtype=dtype), "h_0": normal(generator, B, d_h, dtype=dtype), "window": window,
+                "W_xh": normal(generator, d_in, d_h, scale=0.5, dtype=dtype), "W_hh": normal(generator, d_h, d_h, scale=0.5, dtype=dtype),
+                "b_h": normal(generator, d_h, scale=0.3, dtype=dtype)}
+    B, d_in, d_h = different(generator, 3)
+    equal = whole(generator, 5, 8)
+    return [draw(B, whole(generator, 7, 10), d_in, d_h, 3), draw(B, whole(generator, 6, 9), d_h, d_in, 2), draw(1, 8, d_in, d_h, 3, torch.float64),
+            draw(d_in, whole(generator, 9, 12), B, d_h, 4), draw(equal, equal, equal, equal, whole(generator, 2, 4))]
+
+
+truncated_states = Item("truncated_states", 2, _window_inputs, steps.truncated_states,
+                        ("H (B, n, d_h)", "how much each state depends on each word, (n, n)"), IN_GRADIENT, uses=("rnn_step",),
+                        free=("rnn_tanh", "rnn_tanh_cell"), gradients=False, probe="traced")
+
+
+def _windows(X, h_0, window, W_xh, W_hh, b_h, begins=lambda t, window: t % window == 0, carried=lambda h, h_0: h.detach(), kept=lambda h: h):
+    h, states = h_0, []
+    for t in range(X.size(1)):
+        h = carried(h, h_0) if begins(t, window) else h
+        h = rnn.rnn_step(X[:, t], h, W_xh, W_hh, b_h)
+        states.append(kept(h))
+    return torch.stack(states, dim=1)
+
+
+def _lost_within_a_window(answer, trial):
+    from .observe import call_and_trace
+    _, depends = call_and_trace(answer, {**trial, "window": 3})
+    return (f"With a window of 3, H[:, 5] and X[:, 4] are in the same window, but the gradient between them is {depends[5, 4]:.3f}. "
+            "Within a window gradients should flow.")
+
+
+@truncated_states.plant("The state is detached after every step, not only where a new window begins, so nothing is learned over more than one step.", _lost_within_a_window)
+def _detaches_after_every_step(*given):
+    return _windows(*given, begins=lambda t, window: True)
+
+
+@truncated_states.mistake("Nothing is detached, so gradients flow through the whole sequence. Detach the state where a new window begins.")
+def never_detached(*given):
+    return _windows(*given, begins=lambda t, window: False)
+
+
+@truncated_states.mistake("The state goes back to h_0 at each new window. Its value should be carried on; only the gradient is cut.")
+def window_starts_from_h_0(*given):
+    return _windows(*given, carried=lambda h, h_0: h_0)
+
+
+@truncated_states.mistake("The state becomes zero at each new window. Its value should be carried on; only the gradient is cut.")
+def window_starts_from_zeros(*given):
+    return _windows(*given, carried=lambda h, h_0: torch.zeros_like(h))
+
+
+@truncated_states.mistake("The returned states are detached, so nothing can be learned from them at all. Detach only the state that enters a new window.")
+def returned_states_detached(*given):
+    return _windows(*given, kept=lambda h: h.detach())
+
+
+@truncated_states.mistake("The windows are shifted by one step: the state is detached after the first step of each window. Detach before the steps 0, window, 2 * window ...")
+def windows_shifted(*given):
+    return _windows(*given, begins=lambda t, window: t % window == 1 % window)
+
+
+@truncated_states.mistake("The windows are one step too long. Detach the state before the steps 0, window, 2 * window ...")
+def windows_too_long(*given):
+    return _windows(*given, begins=lambda t, window: t % (window + 1) == 0)
+
+
+@truncated_states.mistake("Only the first window is cut off from the rest. Detach the state wherever a new window begins.")
+def detached_once(*given):
+    return _windows(*given, begins=lambda t, window: t == window)
+
+
+ITEMS = [rnn_step, rnn_forward, gradient_norms, lstm_step, gru_step, clip_gradient, rnn_forward_masked, truncated_states]

@@ -5,12 +5,12 @@ import math
 import torch
 import torch.nn.functional as F
 
-from ..models import convolution
+from ..models import convolution, steps
 from .draw import different, telling, whole
 from .spec import Item, normal
 
-IN_CODE, IN_GATE = "From formula to code", "A gate without time"
-IN_FIELD, IN_PATH = "Look inside: the receptive field", "The length of the path"
+IN_CODE, IN_GATE = "From formula to code", "The gated linear unit"
+IN_FIELD, IN_PATH = "Look inside: the receptive field", "Look inside: the length of the path"
 
 
 # ---------------------------------------------------------------- causal_conv1d
@@ -485,4 +485,172 @@ def always_n(n, layer, kernel_size=3):
     return n
 
 
-ITEMS = [causal_conv1d, receptive_field, gated_linear_unit, path_length]
+# ---------------------------------------------------------------- causal_conv_step
+
+CONVOLUTIONS = causal_conv1d.free
+
+
+def _stream_inputs(generator):
+    def draw(B, d_in, d_out, k, dilation, dtype=torch.float32):
+        return {"x_t": normal(generator, B, d_in, dtype=dtype), "window": normal(generator, B, (k - 1) * dilation, d_in, dtype=dtype),
+                "W": normal(generator, k, d_in, d_out, scale=0.5, dtype=dtype), "b": normal(generator, d_out, dtype=dtype), "dilation": dilation}
+
+    def trial(k, dilation, B=None, dtype=torch.float32):
+        first, *widths = different(generator, 3, high=7)
+        return draw(B or first, *widths, k, dilation, dtype)
+    equal = whole(generator, 3, 6)
+    return [trial(3, whole(generator, 2, 4)), trial(3, 3, dtype=torch.float64), trial(whole(generator, 4, 6), 1),
+            trial(2, whole(generator, 3, 5), B=1), draw(equal, equal, equal, 3, 2)]
+
+
+causal_conv_step = Item("causal_conv_step", 3, _stream_inputs, steps.causal_conv_step,
+                        ("y_t (B, d_out)", "window (B, (k - 1) * dilation, d_in)"), IN_CODE, free=CONVOLUTIONS, kind="transfer")
+
+
+def _streamed(x_t, window, W, b, dilation, places=None, keep=lambda inputs: inputs[:, 1:]):
+    """causal_conv_step that reads other places of the inputs, or keeps others of them."""
+    inputs = torch.cat([window, x_t[:, None]], dim=1)
+    places = range(0, len(W) * dilation, dilation) if places is None else places
+    return sum((inputs[:, place] @ W[j] for j, place in enumerate(places)), b), keep(inputs)
+
+
+@causal_conv_step.mistake("The oldest input is not dropped, so the window grows at every step. Keep the last (k - 1) * dilation inputs.")
+def oldest_not_dropped(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation, keep=lambda inputs: inputs)
+
+
+@causal_conv_step.mistake("The window is returned as it was. Drop its oldest input and append x_t.")
+def window_not_moved(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation, keep=lambda inputs: inputs[:, :-1].clone())
+
+
+@causal_conv_step.mistake("x_t is put in front of the window. The oldest input stands first, so x_t belongs at the end.")
+def newest_first(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation, keep=lambda inputs: torch.cat([inputs[:, -1:], inputs[:, :-2]], dim=1))
+
+
+@causal_conv_step.mistake("The dilation is ignored: the last k inputs are read. Read every dilation-th one, back from the present.")
+def reads_the_last_k(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation, places=range(-len(W), 0))
+
+
+@causal_conv_step.mistake("The dilation is ignored: the oldest k inputs are read. Read every dilation-th one, so that the last is the present.")
+def reads_the_first_k(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation, places=range(len(W)))
+
+
+@causal_conv_step.mistake("The present x_t is left out of y_t. W[k - 1] meets the present.")
+def present_not_read(x_t, window, W, b, dilation):
+    return _streamed(torch.zeros_like(x_t), window, W, b, dilation)[0], _streamed(x_t, window, W, b, dilation)[1]
+
+
+@causal_conv_step.mistake("The kernel is flipped. W[k - 1] meets the present, W[0] the farthest past.")
+def kernel_flipped_in_the_step(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W.flip(0), b, dilation)
+
+
+@causal_conv_step.mistake("The bias b is left out.")
+def step_without_bias(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, torch.zeros_like(b), dilation)
+
+
+@causal_conv_step.mistake("The bias b is added once for each of the k matrices. Add it once.")
+def bias_k_times(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, len(W) * b, dilation)
+
+
+@causal_conv_step.mistake("The caller's window is changed in place, but the caller may still need it, to generate another continuation. Make a new one with torch.cat.")
+def window_changed_in_place(x_t, window, W, b, dilation):
+    y_t, moved = _streamed(x_t, window, W, b, dilation)
+    with torch.no_grad():
+        window.copy_(moved)
+    return y_t, window
+
+
+@causal_conv_step.mistake("The two results are swapped. Return y_t first, then the window.")
+def window_first(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation)[::-1]
+
+
+@causal_conv_step.mistake("Only y_t is returned. The next step needs the new window as well: return y_t, window.")
+def only_y_t(x_t, window, W, b, dilation):
+    return _streamed(x_t, window, W, b, dilation)[0]
+
+
+# ---------------------------------------------------------------- gated_block
+
+def _block_inputs(generator):
+    def draw(B, n, d, k, dilation, dtype=torch.float32):
+        return {"X": normal(generator, B, n, d, dtype=dtype), "W": normal(generator, k, d, 2 * d, scale=0.5, dtype=dtype),
+                "b": normal(generator, 2 * d, dtype=dtype), "dilation": dilation}
+    B, d = different(generator, 2, high=6)
+    other, width = different(generator, 2, high=6)
+    equal = whole(generator, 5, 7)
+    return [draw(B, whole(generator, 6, 9), d, 3, 1), draw(other, whole(generator, 7, 10), width, 3, 2),
+            draw(B, 6, width, 3, 1, torch.float64), draw(1, whole(generator, 6, 9), d, whole(generator, 4, 6), 1),
+            draw(equal, equal, equal, 3, 2)]
+
+
+def _gated_block(X, W, b, dilation, left=None, gate=torch.sigmoid, exchanged=False, joined=lambda X, content, gate: X + content * gate):
+    """gated_block with another padding, gate or sum."""
+    reach = (len(W) - 1) * dilation
+    left = reach if left is None else left
+    padded = F.pad(X, (0, 0, left, reach - left))
+    content, switch = (b + sum(padded[:, j * dilation:j * dilation + X.size(1)] @ W[j] for j in range(len(W)))).chunk(2, dim=-1)
+    return joined(X, switch, gate(content)) if exchanged else joined(X, content, gate(switch))
+
+
+gated_block = Item("gated_block", 2, _block_inputs, steps.gated_block, ("Y (B, n, d)",), IN_GATE,
+                   uses=("causal_conv1d", "gated_linear_unit"), free=(*CONVOLUTIONS, "glu"))
+
+
+def _from_the_future(answer, trial):
+    X = trial["X"].clone().requires_grad_()
+    with torch.enable_grad():
+        gradient, = torch.autograd.grad(answer(X, trial["W"], trial["b"], 1)[:, 3].sum(), X)
+    return (f"With dilation 1, output 3 depends on X[:, 4], the input after it: the gradient between them has the norm "
+            f"{gradient[:, 4].norm():.2f}. In a causal block it is 0.")
+
+
+@gated_block.plant("The input is padded on both sides, half of the zeros on each, as in a convolution over images. Its author compared only shapes.", _from_the_future)
+def _padded_on_both_sides(X, W, b, dilation):
+    return _gated_block(X, W, b, dilation, left=(len(W) - 1) * dilation // 2)
+
+
+@gated_block.mistake("All of the padding is on the right, so each output sees only the present and the future. Put it on the left.")
+def block_of_the_future(X, W, b, dilation):
+    return _gated_block(X, W, b, dilation, left=0)
+
+
+@gated_block.mistake("X is no longer added. The block is X + content * gate.")
+def residual_removed(X, W, b, dilation):
+    return _gated_block(X, W, b, dilation, joined=lambda X, content, gate: content * gate)
+
+
+@gated_block.mistake("X is inside the gate. The gate multiplies the convolution's content only: X + content * gate.")
+def residual_inside_the_gate(X, W, b, dilation):
+    return _gated_block(X, W, b, dilation, joined=lambda X, content, gate: (X + content) * gate)
+
+
+@gated_block.mistake("The halves are exchanged. The first half is the content, the second one goes through the sigmoid.")
+def halves_exchanged(X, W, b, dilation):
+    return _gated_block(X, W, b, dilation, exchanged=True)
+
+
+@gated_block.mistake("The gate is a tanh. It is a sigmoid, between 0 and 1.")
+def tanh_for_the_gate(X, W, b, dilation):
+    return _gated_block(X, W, b, dilation, gate=torch.tanh)
+
+
+@gated_block.mistake("The present is left out: there is one zero too many on the left. (k - 1) * dilation zeros let W[k - 1] meet the present.")
+def present_left_out_of_the_block(X, W, b, dilation):
+    shifted = F.pad(X, (0, 0, 1, 0))[:, :-1]
+    return _gated_block(shifted, W, b, dilation, joined=lambda _, content, gate: X + content * gate)
+
+
+@gated_block.mistake("The dilation is ignored, so the block always reads the last k words. Pass it on.")
+def dilation_ignored_in_the_block(X, W, b, dilation):
+    return _gated_block(X, W, b, 1)
+
+
+ITEMS = [causal_conv1d, receptive_field, gated_linear_unit, path_length, causal_conv_step, gated_block]

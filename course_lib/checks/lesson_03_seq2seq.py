@@ -7,8 +7,9 @@ import torch
 
 from .. import decoding, metrics
 from ..data import batches
+from ..models import steps
 from ..training import sequence_loss as right_loss
-from .draw import different, telling, whole
+from .draw import decimal, different, sizes, telling, whole
 from .spec import Item, normal
 
 IN_BATCH, IN_FORCING = "From formula to code", "Teacher forcing"
@@ -696,4 +697,186 @@ def mean_of_precisions(candidates, references, max_n=4):
     return 100 * _penalty(candidates, references) * _geometric(precisions)
 
 
-ITEMS = [pad_batch, teacher_forcing, sequence_loss, greedy_decode, bleu]
+# ---------------------------------------------------------------- seq2seq_logits
+
+def _logits_inputs(generator):
+    def cell(vocab, d_h, dtype):
+        return {"function": "step", "W": normal(generator, vocab, d_h, scale=0.8, dtype=dtype), "U": normal(generator, d_h, d_h, scale=0.4, dtype=dtype)}
+
+    def draw(B, m, n, d_h, dtype=torch.float32):
+        words, vocab = different(generator, 2, 5, 12)
+        lengths = torch.randint(1, m, (B,), generator=generator)
+        if B > 2:
+            lengths[0], lengths[1] = m - 2, m
+        return {"source": torch.randint(words, (B, m), generator=generator), "lengths": lengths,
+                "target_inputs": torch.randint(vocab, (B, n), generator=generator), "encoder": cell(words, d_h, dtype),
+                "decoder": cell(vocab, d_h, dtype), "W_out": normal(generator, d_h, vocab, dtype=dtype)}
+    usual, other, one, equal = sizes(generator, 4, low=3)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
+
+
+seq2seq_logits = Item("seq2seq_logits", 3, _logits_inputs, steps.seq2seq_logits, ("logits (B, n, vocab)",), IN_FORCING,
+                      probe="functions", kind="transfer")
+
+
+def _encoded(source, lengths, encoder, W_out, last=False):
+    h, states = W_out.new_zeros(len(source), W_out.size(0)), []
+    for x_t in source.unbind(dim=1):
+        h = encoder(x_t, h)
+        states.append(h)
+    return h if last else torch.stack(states, dim=1)[torch.arange(len(source)), lengths - 1]
+
+
+def _decoded(h, target_inputs, decoder, W_out):
+    logits = []
+    for y_t in target_inputs.unbind(dim=1):
+        h = decoder(y_t, h)
+        logits.append(h @ W_out)
+    return torch.stack(logits, dim=1)
+
+
+@seq2seq_logits.mistake("The decoder starts from the state after the padding. It starts from the state after each sentence's last real word.")
+def state_after_the_padding(source, lengths, target_inputs, encoder, decoder, W_out):
+    return _decoded(_encoded(source, lengths, encoder, W_out, last=True), target_inputs, decoder, W_out)
+
+
+@seq2seq_logits.mistake("The decoder's state is not carried on: every step starts from the encoder's state. Each step continues from the state of the one before.")
+def decoder_not_carried(source, lengths, target_inputs, encoder, decoder, W_out):
+    c = _encoded(source, lengths, encoder, W_out)
+    return torch.stack([decoder(y_t, c) @ W_out for y_t in target_inputs.unbind(dim=1)], dim=1)
+
+
+@seq2seq_logits.mistake("The logits are those of the state before each step, so the word just read does not count. Take the step first.")
+def logits_before_the_step(source, lengths, target_inputs, encoder, decoder, W_out):
+    h, logits = _encoded(source, lengths, encoder, W_out), []
+    for y_t in target_inputs.unbind(dim=1):
+        logits.append(h @ W_out)
+        h = decoder(y_t, h)
+    return torch.stack(logits, dim=1)
+
+
+@seq2seq_logits.mistake("The source is read backwards, from its last real word. Read it in order.")
+def source_reversed(source, lengths, target_inputs, encoder, decoder, W_out):
+    places = (lengths[:, None] - 1 - torch.arange(source.size(1))).clamp(min=0)
+    return _decoded(_encoded(source.gather(1, places), lengths, encoder, W_out), target_inputs, decoder, W_out)
+
+
+@seq2seq_logits.mistake("The encoder's state is added to the decoder's at every step. It only starts the decoder.")
+def context_added_at_every_step(source, lengths, target_inputs, encoder, decoder, W_out):
+    c = _encoded(source, lengths, encoder, W_out)
+    s, logits = torch.zeros_like(c), []
+    for y_t in target_inputs.unbind(dim=1):
+        s = decoder(y_t, s + c)
+        logits.append(s @ W_out)
+    return torch.stack(logits, dim=1)
+
+
+@seq2seq_logits.mistake("The decoder starts from zeros, so it never hears of the source. It starts from the encoder's last real state.")
+def decoder_from_zeros(source, lengths, target_inputs, encoder, decoder, W_out):
+    return _decoded(W_out.new_zeros(len(source), W_out.size(0)), target_inputs, decoder, W_out)
+
+
+@seq2seq_logits.mistake("The decoder reads its own most likely words instead of target_inputs. With teacher forcing it reads the right ones.")
+def reads_its_own_words(source, lengths, target_inputs, encoder, decoder, W_out):
+    h, y_t, logits = _encoded(source, lengths, encoder, W_out), target_inputs[:, 0], []
+    for _ in range(target_inputs.size(1)):
+        h = decoder(y_t, h)
+        logits.append(h @ W_out)
+        y_t = logits[-1].argmax(dim=-1)
+    return torch.stack(logits, dim=1)
+
+
+@seq2seq_logits.mistake("One word too few of each source sentence is read. With t from 0, the real words are those with t < length.")
+def last_source_word_missing(source, lengths, target_inputs, encoder, decoder, W_out):
+    h = W_out.new_zeros(len(source), W_out.size(0))
+    for t in range(source.size(1)):
+        h = torch.where((t < lengths - 1)[:, None], encoder(source[:, t], h), h)
+    return _decoded(h, target_inputs, decoder, W_out)
+
+
+@seq2seq_logits.mistake("The softmax is applied to the logits. Return the logits themselves; the loss takes the softmax.")
+def probabilities(*given):
+    return steps.seq2seq_logits(*given).softmax(dim=-1)
+
+
+@seq2seq_logits.mistake("Only the logits of the last step are returned. Return those of all n steps, (B, n, vocab).")
+def last_step_only(*given):
+    return steps.seq2seq_logits(*given)[:, -1]
+
+
+# ---------------------------------------------------------------- training_step
+
+def _training_inputs(generator):
+    def batch(B, m, n, words, vocab, pad_id):
+        bos, eos, *others = [number for number in range(vocab) if number != pad_id]
+        rows = []
+        for number in range(B):
+            length = n if number == 0 else whole(generator, 1, n)
+            rows.append([bos, *(others[whole(generator, 0, len(others))] for _ in range(length)), eos] + [pad_id] * (n - length))
+        return [torch.randint(words, (B, m), generator=generator), torch.tensor(rows)]
+
+    def draw(B, m, n, pad_id, dtype=torch.float32):
+        words, vocab = different(generator, 2, 6, 11)
+        return {"batches": [batch(B, m, n, words, vocab, pad_id) for _ in range(2)], "pad_id": pad_id, "rate": decimal(generator, 0.5, 1.0),
+                "E": normal(generator, vocab, vocab, dtype=dtype), "S": normal(generator, words, vocab, dtype=dtype)}
+    sizes_ = [different(generator, 3, 2, 7) for _ in range(3)]
+    return [draw(*sizes_[0], 0), draw(*sizes_[1], 2), draw(*sizes_[2], 0, torch.float64), draw(*[whole(generator, 3, 5)] * 3, whole(generator, 1, 4))]
+
+
+training_step = Item("training_step", 2, _training_inputs, steps.training_step,
+                     ("the loss of the first batch, a float", "the loss of the second batch", "a table of the model after both steps",
+                      "another table of the model after both steps"), IN_FORCING, gradients=False, probe="trained")
+
+
+def _trained(model, optimizer, source, target, pad_id, inputs=slice(None, -1), targets=slice(1, None), before=(), reduction="mean", ignore=True,
+             order=("zero", "backward", "step")):
+    """training_step with other inputs, targets or another order."""
+    logits = model(source, target[:, inputs])
+    loss = torch.nn.functional.cross_entropy(logits.transpose(1, 2), target[:, targets], ignore_index=pad_id if ignore else -100, reduction=reduction)
+    for part in order:
+        {"zero": optimizer.zero_grad, "backward": loss.backward, "step": optimizer.step}[part]()
+    return loss.item()
+
+
+def _copies_its_input(answer, trial):
+    from .observe import _TableModel
+    source, target = trial["batches"][0]
+    model = _TableModel(trial["E"], trial["S"])
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+    with torch.enable_grad():
+        losses = [answer(model, optimizer, source, target, trial["pad_id"]) for _ in range(21)]
+    return (f"With Adam at a rate of 0.1 the loss falls to {losses[-1]:.2f} within 20 steps, which is too good to be true: greedy decoding "
+            "then gives <bos> again and again.")
+
+
+@training_step.plant("Targets and inputs are the same, target[:, :-1], so the model learns to copy the word it has just been given.", _copies_its_input)
+def _targets_not_shifted(*given):
+    return _trained(*given, targets=slice(None, -1))
+
+
+for _name, _diagnosis, _changes in (
+        ("unshifted_at_the_end", "Inputs and targets are both target[:, 1:], so the model learns to copy. The inputs are all tokens but the last.",
+         {"inputs": slice(1, None)}),
+        ("shifted_backwards", "The shift goes the wrong way: the model learns to predict the previous token. Inputs are target[:, :-1], targets target[:, 1:].",
+         {"inputs": slice(1, None), "targets": slice(None, -1)}),
+        ("gradients_not_zeroed", "The gradients are not set to zero, so those of earlier batches are added to each step. Call optimizer.zero_grad() before backward().",
+         {"order": ("backward", "step")}),
+        ("padding_counted", "The padding counts as targets. Leave it out of the loss: ignore_index=pad_id.", {"ignore": False}),
+        ("step_before_backward", "The optimizer steps before the gradients are computed, so it uses those of the batch before. First backward(), then step().",
+         {"order": ("step", "zero", "backward")}),
+        ("nothing_learned", "The parameters never change. Either optimizer.step() is missing, or zero_grad() stands between backward() and step().",
+         {"order": ("zero", "backward")}),
+        ("loss_summed", "The loss is the sum over all tokens. Take their mean, so that its size does not depend on the batch.", {"reduction": "sum"})):
+    def _answer(*given, changes=_changes):
+        return _trained(*given, **changes)
+    _answer.__name__ = _name
+    training_step.mistake(_diagnosis)(_answer)
+
+
+@training_step.mistake("The loss after the step is returned. Return the one that the step was made with.")
+def loss_after_the_step(model, optimizer, source, target, pad_id):
+    _trained(model, optimizer, source, target, pad_id)
+    return _trained(model, optimizer, source, target, pad_id, order=())
+
+
+ITEMS = [pad_batch, teacher_forcing, sequence_loss, greedy_decode, bleu, seq2seq_logits, training_step]

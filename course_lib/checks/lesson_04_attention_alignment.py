@@ -6,10 +6,11 @@ import torch
 
 from ..metrics import alignment_error_rate as right_rate
 from ..models import attention as right
+from ..models import steps
 from .draw import different, sizes, telling, whole
 from .spec import Item, normal
 
-IN_CODE, IN_LUONG = "From formula to code", "Luong: two shorter scores, and a state that attends"
+IN_CODE, IN_LUONG = "From formula to code", "From formula to code: Luong's shorter score"
 IN_ALIGNMENT = "Look inside: the alignment"
 
 
@@ -519,4 +520,178 @@ def intersection_over_union(predicted, sure, possible):
     return 1 - in_s / (a + s - in_s)
 
 
-ITEMS = [additive_score, general_score, attend, attentional_state, alignment_error_rate]
+# ---------------------------------------------------------------- attention_decoder_step
+
+def _step(generator, d_x, d_s, dtype):
+    """A recurrent step for the probe "functions": (x, s) -> tanh(x W + s U)."""
+    return {"function": "step", "W": normal(generator, d_x, d_s, scale=0.35, dtype=dtype), "U": normal(generator, d_s, d_s, scale=0.35, dtype=dtype)}
+
+
+def _some(generator, B, m):
+    """Masks of sentences of different lengths: True for two words at least, and for one too few at least."""
+    return torch.arange(m) < torch.randint(2, m, (B, 1), generator=generator)
+
+
+def _decoder_inputs(generator):
+    def draw(B, m, d_y, d_s, d_h, d_a, dtype=torch.float32):
+        return {"y_prev": normal(generator, B, d_y, dtype=dtype), "s_prev": normal(generator, B, d_s, dtype=dtype),
+                "H": normal(generator, B, m, d_h, dtype=dtype), "mask": _some(generator, B, m),
+                "W_s": normal(generator, d_s, d_a, scale=0.7, dtype=dtype), "W_h": normal(generator, d_h, d_a, scale=0.7, dtype=dtype),
+                "v": normal(generator, d_a, dtype=dtype), "step": _step(generator, d_y + d_h, d_s, dtype)}
+    usual, other, one, equal = sizes(generator, 6, low=3, high=10)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
+
+
+attention_decoder_step = Item("attention_decoder_step", 3, _decoder_inputs, steps.attention_decoder_step,
+                              ("s_t (B, d_s)", "context (B, d_h)", "weights (B, m)"), IN_CODE, uses=("additive_score", "attend"),
+                              probe="functions", kind="transfer")
+
+
+def _attended(s, H, mask, W_s, W_h, v):
+    return right.attend(right.additive_score(s, H, W_s, W_h, v), H, mask)
+
+
+def _joined(*parts):
+    return torch.cat(parts, dim=-1)
+
+
+@attention_decoder_step.mistake("The step is taken first, with a context of zeros, and the new state scores the words: Luong's order. Bahdanau's scores with s_prev, so that the context can enter the step.")
+def luongs_order(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    s_t = step(_joined(y_prev, H.new_zeros(len(H), H.size(2))), s_prev)
+    return s_t, *_attended(s_t, H, mask, W_s, W_h, v)
+
+
+@attention_decoder_step.mistake("The words are scored with the state after a first step without context. Score them with s_prev; there is only one step.")
+def a_step_before_the_step(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(step(_joined(y_prev, H.new_zeros(len(H), H.size(2))), s_prev), H, mask, W_s, W_h, v)
+    return step(_joined(y_prev, context), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The state is right, but context and weights are computed once more with the new state. Return those that the step was made with.")
+def attends_again_afterwards(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, _ = _attended(s_prev, H, mask, W_s, W_h, v)
+    s_t = step(_joined(y_prev, context), s_prev)
+    return s_t, *_attended(s_t, H, mask, W_s, W_h, v)
+
+
+@attention_decoder_step.mistake("The context does not enter the step: zeros are put in its place. The step takes [y_prev; context].")
+def step_without_context(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(s_prev, H, mask, W_s, W_h, v)
+    return step(_joined(y_prev, torch.zeros_like(context)), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The previous word does not enter the step: zeros are put in its place. The step takes [y_prev; context].")
+def word_left_out(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(s_prev, H, mask, W_s, W_h, v)
+    return step(_joined(torch.zeros_like(y_prev), context), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The concatenation is swapped. The step takes [y_prev; context], the word first.")
+def concatenation_swapped(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(s_prev, H, mask, W_s, W_h, v)
+    return step(_joined(context, y_prev), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The mask is ignored, so padding gets weight. Pass it to attend.")
+def mask_ignored_in_the_step(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(s_prev, H, None, W_s, W_h, v)
+    return step(_joined(y_prev, context), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The mask is inverted, so only padding gets weight. True means MAY attend.")
+def mask_inverted_in_the_step(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(s_prev, H, ~mask, W_s, W_h, v)
+    return step(_joined(y_prev, context), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The step starts from zeros. It continues from s_prev: step([y_prev; context], s_prev).")
+def state_not_carried(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = _attended(s_prev, H, mask, W_s, W_h, v)
+    return step(_joined(y_prev, context), torch.zeros_like(s_prev)), context, weights
+
+
+@attention_decoder_step.mistake("The context is the plain mean of the real words. Weigh them with the softmax of the scores.")
+def plain_mean(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    context, weights = right.attend(torch.zeros_like(H[..., 0]), H, mask)
+    return step(_joined(y_prev, context), s_prev), context, weights
+
+
+@attention_decoder_step.mistake("The three results are in another order. Return s_t, context, weights.")
+def context_first(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    s_t, context, weights = steps.attention_decoder_step(y_prev, s_prev, H, mask, W_s, W_h, v, step)
+    return context, weights, s_t
+
+
+# ---------------------------------------------------------------- input_feeding
+
+def _feeding_inputs(generator):
+    def draw(B, n, m, d_y, d_s, d_h, dtype=torch.float32):
+        return {"Y": normal(generator, B, n, d_y, dtype=dtype), "s_0": normal(generator, B, d_s, dtype=dtype),
+                "H": normal(generator, B, m, d_h, dtype=dtype), "mask": _some(generator, B, m),
+                "W": normal(generator, d_s, d_h, scale=0.3, dtype=dtype), "W_c": normal(generator, d_h + d_s, d_s, scale=0.3, dtype=dtype),
+                "step": _step(generator, d_y + d_s, d_s, dtype)}
+    usual, other, one, equal = sizes(generator, 6, low=4, high=10)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal)]
+
+
+def _fed_by(feed, score="new", state=lambda s, output: s, joined=lambda context, s: _joined(context, s),
+            entered=lambda y, fed: _joined(y, fed), masked=True):
+    """input_feeding with another choice in one place: what is fed, which state scores, what is carried ..."""
+    def loop(Y, s_0, H, mask, W, W_c, step):
+        outputs, states, contexts, s = [], [], [], s_0
+        for t in range(Y.size(1)):
+            before, s = s, step(entered(Y[:, t], feed(outputs, states, contexts, s_0)), s)
+            context, _ = right.attend(right.general_score(s if score == "new" else before, H, W), H, mask if masked else None)
+            outputs.append(torch.tanh(joined(context, s) @ W_c))
+            states.append(s)
+            contexts.append(context)
+            s = state(s, outputs[-1])
+        return torch.stack(outputs, dim=1)
+    return loop
+
+
+def _last(outputs, states, contexts, s_0):
+    return outputs[-1] if outputs else torch.zeros_like(s_0)
+
+
+input_feeding = Item("input_feeding", 2, _feeding_inputs, steps.input_feeding, ("states (B, n, d_s)",), IN_LUONG,
+                     uses=("general_score", "attend", "attentional_state"), probe="functions")
+
+
+def _forgetful(answer, trial):
+    """The gradient of output 3 to word 2, through a step without memory: it can only come by the feeding."""
+    trial = {**trial, "Y": trial["Y"].clone().requires_grad_()}
+    W = trial["step"]["W"]
+    with torch.enable_grad():
+        output = answer(**{**trial, "step": lambda x, s: torch.tanh(x @ W)})
+        gradient, = torch.autograd.grad(output[:, 3].sum(), trial["Y"])
+    return ("With a step that forgets its state, output 3 can know of the word Y[:, 2] only through what is fed. "
+            f"Its gradient to Y[:, 2] has the norm {gradient[:, 2].norm():.3f}, and it should not be 0.")
+
+
+@input_feeding.plant("outputs[0], the first attentional state, is fed at every step instead of the last one, outputs[-1]. With two words nobody notices.", _forgetful)
+def _feeds_the_first(Y, s_0, H, mask, W, W_c, step):
+    return _fed_by(lambda outputs, states, contexts, s_0: outputs[0] if outputs else torch.zeros_like(s_0))(Y, s_0, H, mask, W, W_c, step)
+
+
+FEEDING = {
+    "nothing_fed": ("Zeros are fed at every step. Feed the attentional state of the step before.",
+                    _fed_by(lambda outputs, states, contexts, s_0: torch.zeros_like(s_0))),
+    "recurrent_state_fed": ("The recurrent state s is fed. Feed the attentional state, tanh([c; s] W_c).",
+                            _fed_by(lambda outputs, states, contexts, s_0: states[-1] if states else torch.zeros_like(s_0))),
+    "initial_state_fed_first": ("s_0 is fed at the first step. Nothing has been attended to yet, so feed zeros.",
+                                _fed_by(lambda outputs, states, contexts, s_0: outputs[-1] if outputs else s_0)),
+    "one_step_late": ("The attentional state of two steps before is fed. Feed that of the last step, outputs[-1].",
+                      _fed_by(lambda outputs, states, contexts, s_0: outputs[-2] if len(outputs) > 1 else torch.zeros_like(s_0))),
+    "fed_before_the_word": ("The step gets [fed; y_t]. The word comes first: [y_t; fed].", _fed_by(_last, entered=lambda y, fed: _joined(fed, y))),
+    "scores_with_the_old_state": ("The words are scored with the state before the step, Bahdanau's order. Luong scores with the new state.", _fed_by(_last, score="old")),
+    "attentional_state_carried": ("The attentional state is carried on as the recurrent state. The step continues from its own state s.", _fed_by(_last, state=lambda s, output: output)),
+    "state_before_the_context": ("The attentional state is made of [s; c]. The context comes first: tanh([c; s] W_c).", _fed_by(_last, joined=lambda context, s: _joined(s, context))),
+    "padding_attended": ("The mask is ignored, so padding gets weight. Pass it to attend.", _fed_by(_last, masked=False)),
+}
+for _name, (_diagnosis, _answer) in FEEDING.items():
+    _answer.__name__ = _name
+    input_feeding.mistake(_diagnosis)(_answer)
+
+
+ITEMS = [additive_score, general_score, attend, attentional_state, alignment_error_rate, attention_decoder_step, input_feeding]

@@ -5,12 +5,12 @@ import math
 import torch
 
 from ..models import attention as models
-from ..models import style_tokens
-from .draw import different, whole
+from ..models import gradients, style_tokens
+from .draw import decimal, different, whole
 from .spec import Item, normal
 
 IN_CODE, IN_SOFTMAX = "From formula to code", "The softmax, and its slope"
-IN_TOKENS = "Style tokens"
+IN_TEMPERATURE, IN_TOKENS = "From blend to pick", "Style tokens"
 SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
 
 
@@ -610,4 +610,188 @@ def only_the_embedding(*given):
     return _style(*given)[0]
 
 
-ITEMS = [softmax, softmax_jacobian, attention, style_embedding]
+# ---------------------------------------------------------------- attention_backward
+
+AUTOGRAD = ("backward", "grad", "vjp", "jacobian", "jacrev", "jacfwd", "hessian", "autograd")
+
+
+def _backward_inputs(generator):
+    def draw(batch, n, m, d_k, d_v, dtype=torch.float32):
+        return {"Q": normal(generator, *batch, n, d_k, dtype=dtype), "K": normal(generator, *batch, m, d_k, dtype=dtype),
+                "V": normal(generator, *batch, m, d_v, dtype=dtype), "grad_output": normal(generator, *batch, n, d_v, dtype=dtype)}
+
+    def trial(*batch, dtype=torch.float32):
+        return draw(batch, *different(generator, 4, low=2), dtype=dtype)
+    n, d_k, d_v = different(generator, 3, low=2)
+    return [trial(2), trial(3, dtype=torch.float64), trial(), draw([2], n, n, d_k, d_v), draw([2], *[whole(generator, 3, 6)] * 4),
+            trial(2, 3)]
+
+
+attention_backward = Item("attention_backward", 3, _backward_inputs, gradients.attention_backward,
+                          ("grad_Q, the shape of Q", "grad_K, the shape of K", "grad_V, the shape of V"), IN_SOFTMAX,
+                          free=AUTOGRAD, gradients=False, kind="transfer")
+
+
+def _backward(Q, K, V, grad_output, scale=None, outer=None, jacobian=lambda A, dA: A * (dA - (A * dA).sum(dim=-1, keepdim=True))):
+    """attention_backward with another scale in the weights, another one outside, or another Jacobian."""
+    root = 1 / math.sqrt(Q.size(-1))
+    scale, outer = root if scale is None else scale, root if outer is None else outer
+    weights = (scale * Q @ K.transpose(-2, -1)).softmax(dim=-1)
+    grad_scores = outer * jacobian(weights, grad_output @ V.transpose(-2, -1))
+    return grad_scores @ K, grad_scores.transpose(-2, -1) @ Q, weights.transpose(-2, -1) @ grad_output
+
+
+@attention_backward.mistake("grad_Q and grad_K lack the scale. The scores are Q K^T / sqrt(d_k), so both are divided by sqrt(d_k) as well.")
+def scale_left_out_of_the_gradients(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, outer=1.0)
+
+
+@attention_backward.mistake("The scale is missing altogether: in the weights, and in grad_Q and grad_K. The scores are Q K^T / sqrt(d_k).")
+def no_scale_at_all(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, scale=1.0, outer=1.0)
+
+
+@attention_backward.mistake("The weights are computed without the scale. They are softmax(Q K^T / sqrt(d_k)), as in the forward pass.")
+def weights_without_the_scale(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, scale=1.0)
+
+
+@attention_backward.mistake("grad_Q and grad_K are divided by d_k. The scale is applied once, so divide by sqrt(d_k).")
+def gradients_scaled_twice(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, outer=1 / Q.size(-1))
+
+
+@attention_backward.mistake("The second term of the softmax's Jacobian is missing. A score also lowers all other weights of its row: subtract the row sum of weights * grad_weights.")
+def second_term_missing(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, jacobian=lambda A, dA: A * dA)
+
+
+@attention_backward.mistake("Only the diagonal of the softmax's Jacobian is used, weights * (1 - weights). A score also changes all other weights of its row.")
+def diagonal_of_the_jacobian_only(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, jacobian=lambda A, dA: A * (1 - A) * dA)
+
+
+@attention_backward.mistake("The row sum is subtracted without the factor weights. Entry (i, j) is weights_ij * (grad_weights_ij - row sum).")
+def row_sum_without_its_factor(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, jacobian=lambda A, dA: A * dA - (A * dA).sum(dim=-1, keepdim=True))
+
+
+@attention_backward.mistake("The sum in the softmax's Jacobian runs over the queries. Each query has a softmax of its own, so sum over the keys, dim=-1.")
+def sum_over_the_queries(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, jacobian=lambda A, dA: A * (dA - (A * dA).sum(dim=-2, keepdim=True)))
+
+
+@attention_backward.mistake("The row sum of grad_weights is subtracted. It should be the sum of weights * grad_weights, the mean under the weights.")
+def sum_not_weighted(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, jacobian=lambda A, dA: A * (dA - dA.sum(dim=-1, keepdim=True)))
+
+
+@attention_backward.mistake("The softmax is not differentiated at all: the gradient to the weights is used as the gradient to the scores.")
+def softmax_not_differentiated(Q, K, V, grad_output):
+    return _backward(Q, K, V, grad_output, jacobian=lambda A, dA: dA)
+
+
+@attention_backward.mistake("The weights are not transposed in grad_V. Y = weights V, so grad_V = weights^T grad_output, with one row for each key.")
+def weights_not_transposed(Q, K, V, grad_output):
+    grad_Q, grad_K, _ = _backward(Q, K, V, grad_output)
+    return grad_Q, grad_K, (Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))).softmax(dim=-1) @ grad_output
+
+
+@attention_backward.mistake("The gradient to the scores is not transposed in grad_K. grad_K = grad_scores^T Q / sqrt(d_k), with one row for each key.")
+def scores_not_transposed(Q, K, V, grad_output):
+    grad_Q, _, grad_V = _backward(Q, K, V, grad_output)
+    weights = (Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))).softmax(dim=-1)
+    grad_weights = grad_output @ V.transpose(-2, -1)
+    grad_scores = weights * (grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True))
+    return grad_Q, grad_scores @ Q / math.sqrt(Q.size(-1)), grad_V
+
+
+@attention_backward.mistake("grad_Q and grad_K are exchanged. Return (grad_Q, grad_K, grad_V).")
+def gradients_exchanged(Q, K, V, grad_output):
+    grad_Q, grad_K, grad_V = _backward(Q, K, V, grad_output)
+    return grad_K, grad_Q, grad_V
+
+
+@attention_backward.mistake("The sign of grad_Q and grad_K is turned. Return the gradients themselves, not the direction of a training step.")
+def gradients_negated(Q, K, V, grad_output):
+    grad_Q, grad_K, grad_V = _backward(Q, K, V, grad_output)
+    return -grad_Q, -grad_K, grad_V
+
+
+# ---------------------------------------------------------------- look_up
+
+def _look_up_inputs(generator):
+    def draw(batch, n, m, d_k, d_v, dtype=torch.float32):
+        return {"queries": normal(generator, *batch, n, d_k, dtype=dtype), "keys": normal(generator, *batch, m, d_k, dtype=dtype),
+                "values": normal(generator, *batch, m, d_v, dtype=dtype), "temperature": decimal(generator, 0.4, 0.9)}
+
+    def trial(*batch, dtype=torch.float32):
+        return draw(batch, *different(generator, 4, low=3), dtype=dtype)
+    return [trial(), trial(2, dtype=torch.float64), trial(3), draw([2], *[whole(generator, 3, 6)] * 4), trial(1)]
+
+
+def _look_up(queries, keys, values, temperature):
+    weights = (queries @ keys.transpose(-2, -1) / temperature).softmax(dim=-1)          # (..., n, m)
+    return weights @ values, weights
+
+
+look_up = Item("look_up", 2, _look_up_inputs, _look_up, ("output (..., n, d_v)", "weights (..., n, m)"), IN_TEMPERATURE, free=SDPA)
+
+
+def _first_row_sum(answer, trial):
+    _, weights = answer(**trial)
+    return f"The weights of query 0 sum to {weights.flatten(0, -2)[0].sum():.2f}. They should sum to 1."
+
+
+@look_up.plant("The softmax is taken over the queries (dim=-2). Its author checked only that all weights together sum to n, with n = m.", _first_row_sum)
+def _softmax_over_the_queries(queries, keys, values, temperature):
+    weights = (queries @ keys.transpose(-2, -1) / temperature).softmax(dim=-2)
+    return weights @ values, weights
+
+
+def _found_by(queries, keys, values, factor):
+    weights = (factor * queries @ keys.transpose(-2, -1)).softmax(dim=-1)
+    return weights @ values, weights
+
+
+@look_up.mistake("The weights are divided by their sum afterwards, so the softmax over the queries is still in them. Take the softmax over the keys.")
+def normalised_afterwards(queries, keys, values, temperature):
+    weights = (queries @ keys.transpose(-2, -1) / temperature).softmax(dim=-2)
+    weights = weights / weights.sum(dim=-1, keepdim=True)
+    return weights @ values, weights
+
+
+@look_up.mistake("The scores are multiplied by the temperature. Divide by it: a low temperature makes the choice harder.")
+def times_the_temperature(queries, keys, values, temperature):
+    return _found_by(queries, keys, values, temperature)
+
+
+@look_up.mistake("The temperature is ignored. The scores are divided by it before the softmax.")
+def temperature_ignored(queries, keys, values, temperature):
+    return _found_by(queries, keys, values, 1.0)
+
+
+@look_up.mistake("The scores are divided by sqrt(d_k) as well. Here the temperature alone sets the scale.")
+def root_of_d_k_as_well(queries, keys, values, temperature):
+    return _found_by(queries, keys, values, 1 / (temperature * math.sqrt(queries.size(-1))))
+
+
+@look_up.mistake("The scores are divided by sqrt(d_k) instead of the temperature.")
+def root_of_d_k_instead(queries, keys, values, temperature):
+    return _found_by(queries, keys, values, 1 / math.sqrt(queries.size(-1)))
+
+
+@look_up.mistake("The weights are divided by the temperature after the softmax. Divide the scores, before it.")
+def temperature_after_the_softmax(queries, keys, values, temperature):
+    weights = (queries @ keys.transpose(-2, -1)).softmax(dim=-1) / temperature
+    return weights @ values, weights
+
+
+@look_up.mistake("The softmax is taken over queries and keys together. Each query has weights of its own, which sum to 1 over the keys.")
+def softmax_over_everything(queries, keys, values, temperature):
+    scores = queries @ keys.transpose(-2, -1) / temperature
+    weights = scores.flatten(-2).softmax(dim=-1).view_as(scores)
+    return weights @ values, weights
+
+
+ITEMS = [softmax, softmax_jacobian, attention, style_embedding, attention_backward, look_up]

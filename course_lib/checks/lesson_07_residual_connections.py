@@ -1,12 +1,14 @@
-"""Exercise 07: the residual path, its gradient, norms beside it, and the paths through it."""
+"""Exercise 07: the residual path, its gradient, norms beside it, the paths through it; a block, and a stack."""
 
+import copy
 import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from ..models import residual
-from .draw import different, whole
+from .draw import decimal, different, whole
 from .spec import Item, normal
 
 IN_CODE, IN_GUARANTEE = "From formula to code", "A gradient of at least 1?"
@@ -387,4 +389,268 @@ def times_length(n_blocks):
     return [length * count for length, count in enumerate(residual.path_counts(n_blocks))]
 
 
-ITEMS = [residual_forward, residual_gradient, sublayer, path_counts]
+# ---------------------------------------------------------------- ResidualBlock
+
+ROWS = 4000  # equal rows in training: each possible outcome of dropout is met many times
+
+
+def _block_inputs(generator):
+    def draw(order, d, d_ff, p, shape, dtype=torch.float32):
+        state = {"W_1.weight": normal(generator, d_ff, d, scale=0.7, dtype=dtype), "W_1.bias": normal(generator, d_ff, scale=0.5, dtype=dtype),
+                 "W_2.weight": normal(generator, d, d_ff, scale=0.7, dtype=dtype), "W_2.bias": normal(generator, d, scale=0.5, dtype=dtype),
+                 "norm.weight": 1 + normal(generator, d, scale=0.4, dtype=dtype), "norm.bias": normal(generator, d, scale=0.4, dtype=dtype)}
+        row, *others = (normal(generator, *sizes, scale=1.5, dtype=dtype) for sizes in ([1, d], [*shape, d], [*shape, d]))
+        twice = [torch.cat([x, x]) for x in others]                     # in eval mode both halves give the same
+        calls = [("eval", twice[:1]), ("train", [row.expand(ROWS, d).clone()]), ("eval", twice[1:])]
+        return {"arguments": [d, d_ff, order, p], "state": state, "calls": calls, "reads": list(state), "whole": True}
+
+    def trial(order, axes, **how):
+        while True:
+            d_ff, *shape = different(generator, 1 + axes, low=4) if axes else (3, 3)         # sizes that are equal
+            found = draw(order, 3, d_ff, decimal(generator, 0.3, 0.42), shape, **how)
+            if _told_apart(found):
+                return found
+    return [trial("pre", 2), trial("post", 2), trial("post", 1, dtype=torch.float64), trial("pre", 0), trial("post", 2)]
+
+
+def _right_outcomes(trial):
+    """What each of the 2^d ways to drop features gives for the row of the training call, (2^d, d)."""
+    (d, d_ff, order, p), row = trial["arguments"], trial["calls"][1][1][0][:1]
+    block = residual.ResidualBlock(d, d_ff, order, p).to(row.dtype).eval()
+    block.load_state_dict(trial["state"])
+    kept = torch.cartesian_prod(*[torch.tensor([0.0, 1.0], dtype=row.dtype)] * d) / (1 - p)
+    with torch.no_grad():
+        return residual.sublayer(row, lambda x: block.branch(x) * kept, block.norm, order)
+
+
+def _key(rows):
+    """One number for each row, by which rows are sorted."""
+    return rows.double() @ torch.tensor([1.0, 2 ** 0.5, 3 ** 0.5], dtype=torch.float64)
+
+
+def _told_apart(trial):
+    """Whether all outcomes differ clearly, also from those with other scales and places for the dropout."""
+    outcomes = _right_outcomes(trial)
+    keys = _key(outcomes).sort().values
+    return bool(keys.diff().min() > 0.02)
+
+
+def _outcomes(rows):
+    """The different rows of (ROWS, 3), sorted by `_key`; where they are more than 2^3, some are too rare to be met."""
+    rows = rows[_key(rows).argsort()]
+    first = torch.cat([torch.tensor([True]), _key(rows).diff() > 1e-3])
+    return rows[first] if first.sum() <= 8 else "more than 8 different rows"
+
+
+def _seen(trial, output):
+    """A block's results with the training call's as its different rows, and how many of them are not changed."""
+    if not (isinstance(output, list) and isinstance(output[1], torch.Tensor) and output[1].shape == (ROWS, 3)):
+        return output
+    rows, p = output[1], trial["arguments"][3]
+    nothing = _right_outcomes(trial)[0].to(rows.dtype)
+    share = torch.isclose(rows, nothing, 1e-4, 1e-4).all(dim=1).double().mean().item()
+    usual = abs(share - p ** 3) < 6 * math.sqrt(p ** 3 / ROWS)
+    return [_steady(output[0]), _outcomes(rows), _steady(output[2]), *output[3:], usual]
+
+
+def _steady(output):
+    """A result in eval mode, if it is the same for both halves of the batch."""
+    steady = isinstance(output, torch.Tensor) and len(set(map(tuple, output.flatten(1).tolist()))) * 2 <= len(output)
+    return output if steady else "drawn at random"
+
+
+ResidualBlock = Item(
+    "ResidualBlock", 3, _block_inputs, residual.ResidualBlock,
+    ("output in eval mode (B, n, d)", "the different rows that training gives for one row (outcomes, d)",
+     "output in eval mode, called again (B, n, d)", "W_1.weight", "W_1.bias", "W_2.weight", "W_2.bias", "norm.weight",
+     "norm.bias", "takes_gradients, a list of names", "'the whole branch is dropped in a share dropout ** d of the rows'"),
+    IN_NORM, uses=("sublayer",), kind="transfer", probe="build", view=_seen, gradients=False)
+
+
+class _Parts(residual.ResidualBlock):
+    """The right one in its parts; each mistake below exchanges one of them."""
+
+    def inner(self, x):
+        return self.W_2(torch.relu(self.W_1(x)))
+
+    def drop(self, x):
+        return self.dropout(x)
+
+    def post(self, x):
+        return self.norm(x + self.drop(self.inner(x)))
+
+    def pre(self, x):
+        return x + self.drop(self.inner(self.norm(x)))
+
+    def forward(self, x):
+        return self.post(x) if self.order == "post" else self.pre(x)
+
+
+def _mistaken_block(name, sentence, **methods):
+    """Name a mistake by the methods that it exchanges."""
+    ResidualBlock.mistake(sentence)(type(name, (_Parts,), methods))
+
+
+_mistaken_block("orders_exchanged", "'post' and 'pre' are exchanged: 'post' is norm(x + drop(f(x))), 'pre' is x + drop(f(norm(x))).",
+                forward=lambda self, x: self.pre(x) if self.order == "post" else self.post(x))
+_mistaken_block("block_always_post", "The argument order is not used: the norm always comes after the sum. With 'pre' it stands before W_1, inside the branch.",
+                pre=_Parts.post)
+_mistaken_block("block_always_pre", "The argument order is not used: the norm always stands before W_1. With 'post' it comes after the sum.",
+                post=_Parts.pre)
+_mistaken_block("block_norm_on_the_skip", "With 'pre' the skip connection is normalised as well. Add x as it came in, so that the residual path stays free.",
+                pre=lambda self, x: self.norm(x) + self.drop(self.inner(self.norm(x))))
+_mistaken_block("block_norm_of_the_branch", "With 'post' only the branch is normalised, x + norm(drop(f(x))). The norm is applied to the sum.",
+                post=lambda self, x: x + self.norm(self.drop(self.inner(x))))
+_mistaken_block("dropout_on_the_sum", "Dropout hits the whole sum, so parts of x are lost too. It belongs on the branch, before x is added.",
+                post=lambda self, x: self.norm(self.drop(x + self.inner(x))), pre=lambda self, x: self.drop(x + self.inner(self.norm(x))))
+_mistaken_block("dropout_after_the_norm", "With 'post' dropout comes after the norm. It belongs on the branch, before x is added.",
+                post=lambda self, x: self.drop(self.norm(x + self.inner(x))))
+_mistaken_block("dropout_in_eval", "Dropout is active in eval mode, too. Use an nn.Dropout part, or give F.dropout the mode: training=self.training.",
+                drop=lambda self, x: F.dropout(x, self.dropout.p))
+_mistaken_block("dropout_missing", "Nothing is dropped in training. The branch goes through dropout before x is added.",
+                drop=lambda self, x: x)
+_mistaken_block("dropout_on_the_hidden_layer", "Dropout hits the d_ff hidden values after the ReLU. It belongs behind W_2, on the branch's output.",
+                inner=lambda self, x: self.W_2(self.dropout(torch.relu(self.W_1(x)))), drop=lambda self, x: x)
+_mistaken_block("dropout_twice", "Dropout is applied twice: to the hidden layer and to the branch's output. Only the output goes through it.",
+                inner=lambda self, x: self.W_2(self.dropout(torch.relu(self.W_1(x)))))
+_mistaken_block("dropout_not_scaled", "What is kept is not divided by 1 - dropout, so training and eval mode differ on average. nn.Dropout does it for you.",
+                drop=lambda self, x: x * (torch.rand_like(x) >= self.dropout.p) if self.training else x)
+_mistaken_block("dropout_keeps_that_share", "dropout is taken as the share that is KEPT. It is the probability with which a value is dropped.",
+                drop=lambda self, x: F.dropout(x, 1 - self.dropout.p, self.training))
+_mistaken_block("whole_rows_dropped", "The whole branch of a row is dropped at once. Dropout decides for each value separately.",
+                drop=lambda self, x: x * F.dropout(torch.ones_like(x[..., :1]), self.dropout.p, self.training))
+_mistaken_block("block_without_norm", "The norm is left out in both orders.",
+                post=lambda self, x: x + self.drop(self.inner(x)), pre=lambda self, x: x + self.drop(self.inner(x)))
+_mistaken_block("block_without_skip", "The skip connection is missing in both orders: x has to be added to the branch.",
+                post=lambda self, x: self.norm(self.drop(self.inner(x))), pre=lambda self, x: self.drop(self.inner(self.norm(x))))
+_mistaken_block("relu_left_out", "The ReLU is missing, so W_1 and W_2 together are one linear layer.",
+                inner=lambda self, x: self.W_2(self.W_1(x)))
+_mistaken_block("relu_last", "The ReLU comes after W_2, so the branch can only add. It stands between W_1 and W_2.",
+                inner=lambda self, x: torch.relu(self.W_2(self.W_1(x))))
+_mistaken_block("gelu_for_relu", "A GELU is used where the formula has a ReLU.",
+                inner=lambda self, x: self.W_2(F.gelu(self.W_1(x))))
+
+
+# ---------------------------------------------------------------- deep_stack
+
+def _stack_inputs(generator):
+    def draw(n, B, d, dtype=torch.float32):
+        return {"n": n, "weights": normal(generator, n + 2, d, d, scale=0.5, dtype=dtype), "x": normal(generator, B, d, dtype=dtype)}
+    n, others = whole(generator, 4, 7), different(generator, 3, low=3)
+    return [draw(n, *different(generator, 2, low=3)), draw(*others, torch.float64), draw(*[whole(generator, 3, 6)] * 3),
+            draw(whole(generator, 3, 6), 1, whole(generator, 3, 8)), draw(2, *different(generator, 2, low=3))]
+
+
+def _deep_stack(make_block, n):
+    return nn.Sequential(*[make_block() for _ in range(n)])
+
+
+deep_stack = Item("deep_stack", 2, _stack_inputs, _deep_stack,
+                  ("output (B, d)", "the number of calls of make_block", "the number of parameters of the stack",
+                   "output after a training step (B, d)"), IN_CODE, probe="stack", gradients=False)
+
+
+def _equal_weights(answer, trial):
+    x, d, n = trial["x"], trial["x"].size(-1), trial["n"]
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        stack = answer(lambda: nn.Linear(d, d), n)
+    stack(x).pow(2).mean().backward()
+    with torch.no_grad():
+        for parameter in stack.parameters():
+            parameter -= 0.1 * parameter.grad
+    first, *_, last = stack
+    return (f"{n} blocks were trained for one step. Afterwards the weights of the first and of the last block differ by "
+            f"{(first.weight - last.weight).abs().max():.4f}. Each block has gradients of its own, so they should differ.")
+
+
+@deep_stack.plant("[make_block()] * n holds one block n times, so all share their weights. Its author tested with n = 1, then only looked at shapes.", _equal_weights)
+def _one_block_many_times(make_block, n):
+    return nn.Sequential(*[make_block()] * n)
+
+
+class _Stack(nn.Module):
+    """Blocks in order, and apply(blocks, x): the mistakes below exchange either."""
+
+    def __init__(self, blocks, apply=None):
+        super().__init__()
+        self.blocks = nn.ModuleList(blocks)
+        self.apply_to = apply
+
+    def forward(self, x):
+        if self.apply_to:
+            return self.apply_to(self.blocks, x)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+class _Hidden(_Stack):
+    def __init__(self, blocks):
+        super().__init__([])
+        self.blocks = [*blocks]
+
+
+class _MadeInForward(nn.Module):
+    def __init__(self, make_block, n):
+        super().__init__()
+        self.make_block, self.n = make_block, n
+
+    def forward(self, x):
+        for _ in range(self.n):
+            x = self.make_block()(x)
+        return x
+
+
+def _mistaken_stack(name, sentence, answer):
+    answer.__name__ = name
+    deep_stack.mistake(sentence)(answer)
+
+
+_mistaken_stack("kept_in_a_list", "The blocks are kept in a plain Python list, so the stack has no parameters and an optimizer would train nothing. Use nn.ModuleList or nn.Sequential.",
+                lambda make_block, n: _Hidden(make_block() for _ in range(n)))
+_mistaken_stack("one_block_copied", "One block is made and copied n - 1 times, so all begin with equal weights. Call make_block n times instead.",
+                lambda make_block, n: _Stack(_copies(make_block(), n)))
+_mistaken_stack("first_applied_n_times", "There are n blocks, but the first is applied n times and the others never. Apply each of them once.",
+                lambda make_block, n: _Stack([make_block() for _ in range(n)], lambda blocks, x: _times(blocks[0], x, n)))
+_mistaken_stack("made_in_forward", "make_block is called in forward, so every call has new, untrained blocks. Make them once, when the stack is built.",
+                _MadeInForward)
+_mistaken_stack("one_block_too_few", "There is one block too few: make_block has to be called n times.",
+                lambda make_block, n: _Stack(make_block() for _ in range(n - 1)))
+_mistaken_stack("one_block_too_many", "There is one block too many: make_block has to be called n times.",
+                lambda make_block, n: _Stack(make_block() for _ in range(n + 1)))
+_mistaken_stack("blocks_from_the_last", "The blocks are applied from the last to the first. The block that was made first comes first.",
+                lambda make_block, n: _Stack([make_block() for _ in range(n)], lambda blocks, x: _Stack.forward(_Stack(reversed(blocks)), x)))
+_mistaken_stack("only_the_last_block", "Every block is given the input x, and only the last one's result is returned. Each block takes the output of the one before it.",
+                lambda make_block, n: _Stack([make_block() for _ in range(n)], lambda blocks, x: blocks[-1](x)))
+_mistaken_stack("blocks_side_by_side", "Every block is given the input x and the results are added up. Each block takes the output of the one before it.",
+                lambda make_block, n: _Stack([make_block() for _ in range(n)], lambda blocks, x: sum(block(x) for block in blocks)))
+_mistaken_stack("skip_added_again", "x is added to every block's result. What a block does is its own affair: give the next one the result as it is.",
+                lambda make_block, n: _Stack([make_block() for _ in range(n)], _with_skips))
+_mistaken_stack("gradients_cut", "No gradient reaches any block but the last: the states between are detached, so the others are never trained.",
+                lambda make_block, n: _Stack([make_block() for _ in range(n)], _detached))
+
+
+def _times(block, x, n):
+    for _ in range(n):
+        x = block(x)
+    return x
+
+
+def _copies(block, n):
+    return [block, *(copy.deepcopy(block) for _ in range(n - 1))]
+
+
+def _with_skips(blocks, x):
+    for block in blocks:
+        x = x + block(x)
+    return x
+
+
+def _detached(blocks, x):
+    for block in blocks:
+        x = block(x.detach())
+    return x
+
+
+ITEMS = [residual_forward, residual_gradient, sublayer, path_counts, ResidualBlock, deep_stack]

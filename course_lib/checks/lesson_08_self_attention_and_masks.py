@@ -1,11 +1,12 @@
-"""Exercise 08: causal and padding masks, self-attention, and who feels whom."""
+"""Exercise 08: causal, padding, sliding-window and packed masks, self-attention, and what depends on what."""
 
 import math
 
 import torch
 
 from ..models import attention as models
-from .draw import different, sizes, whole
+from ..models import masks
+from .draw import different, sizes, telling, whole
 from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T, zero_times_infinity
 from .spec import Item, normal
 
@@ -517,4 +518,194 @@ def gradient_of_the_norm(f, X, i):
     return _jacobian(f, X, lambda Y: Y[i].norm()).norm(dim=-1)
 
 
-ITEMS = [causal_mask, padding_mask, self_attention, leakage]
+# ---------------------------------------------------------------- sliding_window_mask
+
+def _window_inputs(generator):
+    def draw(n, window):
+        return {"n": n, "window": window}
+
+    def drawn():
+        sizes, windows = different(generator, 3, 7, 24), different(generator, 3, 2, 6)
+        short = whole(generator, 2, 6)
+        return [*map(draw, sizes, windows), draw(whole(generator, 4, 9), 1), draw(short, short), draw(short, short + 3), draw(1, 2)]
+    return telling(sliding_window_mask, drawn)
+
+
+sliding_window_mask = Item("sliding_window_mask", 1, _window_inputs, masks.sliding_window_mask, ("mask (n, n), Boolean",), IN_FUTURE,
+                           gradients=False, kind="transfer")
+
+
+def _distance(n):
+    """How far j lies behind i, (n, n)."""
+    return torch.arange(n)[:, None] - torch.arange(n)
+
+
+def _mistaken_window(name, sentence, answer):
+    answer.__name__ = name
+    sliding_window_mask.mistake(sentence)(answer)
+
+
+_mistaken_window("window_one_too_wide", "The window is one position too wide: i - j may be 0 up to window - 1, which is `window` positions with the present.",
+                 lambda n, window: masks.sliding_window_mask(n, window + 1))
+_mistaken_window("window_one_too_narrow", "The window is one position too narrow. The present counts as one of the `window` positions.",
+                 lambda n, window: masks.sliding_window_mask(n, window - 1))
+_mistaken_window("window_on_both_sides", "The window reaches into the future as well. It is causal: j <= i.",
+                 lambda n, window: _distance(n).abs() < window)
+_mistaken_window("window_ahead", "The window looks ahead. Row i is the query, and it may attend to the last positions up to i, not to the next ones.",
+                 lambda n, window: masks.sliding_window_mask(n, window).T)
+_mistaken_window("window_without_the_present", "The present is excluded: these are the `window` positions before i. The diagonal is True and counts as one of them.",
+                 lambda n, window: (_distance(n) > 0) & (_distance(n) <= window))
+_mistaken_window("window_present_left_out", "The present is excluded, so row i holds window - 1 positions. The diagonal is True.",
+                 lambda n, window: (_distance(n) > 0) & (_distance(n) < window))
+_mistaken_window("window_ignored", "The window is ignored: this is the plain causal mask. Positions further back than window - 1 are False.",
+                 lambda n, window: models.causal_mask(n))
+_mistaken_window("not_causal_at_all", "Only the far past is False, and the whole future is True. The mask is causal as well: j <= i.",
+                 lambda n, window: _distance(n) < window)
+_mistaken_window("first_positions", "Every position sees the FIRST positions of the sentence. The window moves along: the last `window` up to i.",
+                 lambda n, window: (torch.arange(n) < window) & models.causal_mask(n))
+_mistaken_window("blocks_for_windows", "The sentence is cut into blocks of `window`, so the first position of a block sees nothing before it. The window slides: each position has its own.",
+                 lambda n, window: (torch.arange(n)[:, None] // window == torch.arange(n) // window) & models.causal_mask(n))
+_mistaken_window("window_inverted", "The mask is inverted: True means MAY attend, and here what is out of reach is True.",
+                 lambda n, window: ~masks.sliding_window_mask(n, window))
+_mistaken_window("window_floats", "The mask holds floats. It has to be Boolean: a comparison gives that.",
+                 lambda n, window: masks.sliding_window_mask(n, window).float())
+_mistaken_window("window_to_be_added", "This mask is meant to be added to the scores (0 and -inf). Here True = may attend, False = may not.",
+                 lambda n, window: torch.zeros(n, n).masked_fill(~masks.sliding_window_mask(n, window), -math.inf))
+
+
+# ---------------------------------------------------------------- packed_mask
+
+def _packed_inputs(generator):
+    def draw(B, n, most=4):
+        """Rows of 2 to `most` documents; the numbers of a row are all different, in no order."""
+        rows = []
+        for _ in range(B):
+            cuts = sorted([0, *different(generator, whole(generator, 1, most), 1, n)])
+            numbers = torch.tensor(different(generator, len(cuts), 0, 10))
+            rows.append(numbers[(torch.arange(n)[:, None] >= torch.tensor(cuts)).sum(dim=1) - 1])
+        return {"documents": torch.stack(rows)}
+
+    def drawn():
+        B, n, other, more = different(generator, 4, 4, 11)
+        equal = whole(generator, 4, 8)
+        return [draw(B, n), draw(2, other), draw(1, more), draw(equal, equal), draw(3, other + 8)]
+    return telling(packed_mask, drawn)
+
+
+packed_mask = Item("packed_mask", 2, _packed_inputs, masks.packed_mask, ("mask (B, n, n), Boolean",), IN_PADDING, uses=("causal_mask",),
+                   gradients=False, kind="transfer")
+
+
+def _same_document(documents):
+    return documents[:, :, None] == documents[:, None]
+
+
+def _mistaken_packing(name, sentence, answer):
+    answer.__name__ = name
+    packed_mask.mistake(sentence)(answer)
+
+
+_mistaken_packing("packed_not_causal", "The future is allowed: within its document a position may attend to later ones. Add the causal condition, j <= i.",
+                  _same_document)
+_mistaken_packing("documents_ignored", "The documents are ignored: this is the causal mask, so a text can read the one before it in the row.",
+                  lambda documents: models.causal_mask(documents.size(1)).expand(*documents.shape, -1).clone())
+_mistaken_packing("documents_ignored_without_a_batch", "This is the causal mask (n, n). Each row has its own documents, so the shape is (B, n, n).",
+                  lambda documents: models.causal_mask(documents.size(1)))
+_mistaken_packing("previous_token_only", "A position sees itself and the token before it only. It may attend to ALL earlier tokens of its document.",
+                  lambda documents: masks.packed_mask(documents) & masks.sliding_window_mask(documents.size(1), 2))
+_mistaken_packing("only_itself_in_packing", "Only the diagonal is True. A position may attend to all earlier tokens of its document as well.",
+                  lambda documents: torch.eye(documents.size(1), dtype=torch.bool).expand(*documents.shape, -1).clone())
+_mistaken_packing("first_document_only", "Only the first document of a row may be attended to. Each document attends to itself.",
+                  lambda documents: masks.packed_mask(documents) & (documents == documents[:, :1])[:, None])
+_mistaken_packing("first_document_for_all", "Every position may attend to the first document, and to nothing else. Compare the document of the query with that of the key.",
+                  lambda documents: (documents == documents[:, :1])[:, None] & models.causal_mask(documents.size(1)))
+_mistaken_packing("packed_present_excluded", "The present is excluded. A position may attend to itself, so the diagonal is True.",
+                  lambda documents: _same_document(documents).tril(-1))
+_mistaken_packing("packed_upper_triangle", "The triangle is the wrong one: within its document each position sees only itself and what FOLLOWS. It is j <= i.",
+                  lambda documents: _same_document(documents).triu())
+_mistaken_packing("numbers_compared_by_size", "Document numbers are compared with >=. They are names, not an order: the test is whether they are equal.",
+                  lambda documents: (documents[:, :, None] >= documents[:, None]).tril())
+_mistaken_packing("numbers_compared_by_size_the_other_way", "Document numbers are compared with <=. They are names, not an order: the test is whether they are equal.",
+                  lambda documents: (documents[:, :, None] <= documents[:, None]).tril())
+_mistaken_packing("first_row_for_all", "The documents of the first row are used for the whole batch. Each row has its own.",
+                  lambda documents: masks.packed_mask(documents[:1].expand_as(documents)).clone())
+_mistaken_packing("packed_inverted", "The mask is inverted: True means MAY attend, and here what is out of reach is True.",
+                  lambda documents: ~masks.packed_mask(documents))
+_mistaken_packing("packed_floats", "The mask holds floats. It has to be Boolean: combine Boolean masks with &, not with *.",
+                  lambda documents: masks.packed_mask(documents).float())
+_mistaken_packing("packed_whole_numbers", "The mask holds integers. It has to be Boolean: combine Boolean masks with &, not with *.",
+                  lambda documents: masks.packed_mask(documents).long())
+_mistaken_packing("packed_axis_for_heads", "The shape has an axis for heads too, (B, 1, n, n). It should be (B, n, n).",
+                  lambda documents: masks.packed_mask(documents)[:, None])
+
+
+# ---------------------------------------------------------------- language_features
+
+def _language_inputs(generator):
+    def draw(batch, n, d, d_k, d_v, dtype=torch.float32):
+        X = normal(generator, *batch, n, d, dtype=dtype)
+        return {"X": X, **{name: normal(generator, d, width, scale=0.7, dtype=dtype)
+                           for name, width in (("W_Q", d_k), ("W_K", d_k), ("W_V", d_v))}}
+    def trial(batch, low=3, **how):
+        n, *widths = different(generator, 4, low=low, high=10)
+        return draw(batch, n, *widths, **how)
+    equal = whole(generator, 3, 6)
+    return [trial([2], low=5), trial([3], dtype=torch.float64), trial([]), draw([equal], *[equal] * 4), trial([1])]
+
+
+def _language_features(X, W_Q, W_K, W_V):
+    return models.self_attention(X, W_Q, W_K, W_V, models.causal_mask(X.size(-2)))[0]
+
+
+language_features = Item("language_features", 2, _language_inputs, _language_features, ("output (..., n, d_v)",), IN_FEELS,
+                         uses=("causal_mask", "self_attention"), free=SDPA)
+
+
+def _leak(answer, trial):
+    X, *matrices = trial.values()
+    found = models.leakage(lambda X: answer(X, *matrices), X[0], 2)[4]
+    return f"leakage(..., i=2)[4] is {found:.3f}: output 2 depends on X[4], which lies in its future. It should be 0."
+
+
+@language_features.plant("The features are centred over the sentence before attention, so the mean carries the future into every position. Its author looked at the weights, which are 0 above the diagonal.", _leak)
+def _centred_over_the_sentence(X, W_Q, W_K, W_V):
+    return _language_features(X - X.mean(dim=-2, keepdim=True), W_Q, W_K, W_V)
+
+
+def _mistaken_features(name, sentence, answer):
+    answer.__name__ = name
+    language_features.mistake(sentence)(answer)
+
+
+def _running_mean(X):
+    return X.cumsum(dim=-2) / torch.arange(1, X.size(-2) + 1, dtype=X.dtype)[:, None]
+
+
+_mistaken_features("mask_left_out", "There is no mask now, so every position attends to the future. The mask was right; keep it.",
+                   lambda X, *W: models.self_attention(X, *W)[0])
+_mistaken_features("centred_and_unmasked", "The mask is gone, and what let the future through is still there. Put the mask back and look at what happens before the attention.",
+                   lambda X, *W: models.self_attention(X - X.mean(dim=-2, keepdim=True), *W)[0])
+_mistaken_features("centred_over_features", "The mean of each token's features is subtracted. That leaks nothing, but it is not in the formula: attention is given X itself.",
+                   lambda X, *W: _language_features(X - X.mean(dim=-1, keepdim=True), *W))
+_mistaken_features("centred_over_the_past", "The mean of the tokens up to each position is subtracted. That leaks nothing, but it is not in the formula: attention is given X itself.",
+                   lambda X, *W: _language_features(X - _running_mean(X), *W))
+_mistaken_features("centred_over_everything", "The mean of the whole tensor is subtracted. It still holds the future, and it is not in the formula: attention is given X itself.",
+                   lambda X, *W: _language_features(X - X.mean(), *W))
+_mistaken_features("centred_scores_only", "The values come from X now, but queries and keys are still computed from something that knows the future.",
+                   lambda *given: _scores_centred(*given))
+_mistaken_features("output_centred", "The output is centred over the sentence, so each position still depends on all others. Return what attention gives.",
+                   lambda X, *W: _language_features(X, *W) - _language_features(X, *W).mean(dim=-2, keepdim=True))
+_mistaken_features("mask_transposed", "The mask is the other triangle: each position attends to itself and to the future. It is True for j <= i.",
+                   lambda X, *W: models.self_attention(X, *W, models.causal_mask(X.size(-2)).T)[0])
+_mistaken_features("both_results", "The weights are returned as well. Return the output alone.",
+                   lambda X, *W: models.self_attention(X, *W, models.causal_mask(X.size(-2))))
+_mistaken_features("weights_for_output", "The weights are returned. Return the output, (..., n, d_v).",
+                   lambda X, *W: models.self_attention(X, *W, models.causal_mask(X.size(-2)))[1])
+
+
+def _scores_centred(X, W_Q, W_K, W_V):
+    centred = X - X.mean(dim=-2, keepdim=True)
+    return models.attention(centred @ W_Q, centred @ W_K, X @ W_V, models.causal_mask(X.size(-2)))[0]
+
+
+ITEMS = [causal_mask, padding_mask, self_attention, leakage, sliding_window_mask, packed_mask, language_features]

@@ -1,4 +1,4 @@
-"""Exercise 09: heads split, heads merged, and multi-head attention as a module."""
+"""Exercise 09: heads split, heads merged, multi-head attention as a module, and keys and values that heads share."""
 
 import math
 
@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ..models import attention as models
+from ..models import grouped_query
 from .draw import different, whole
 from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T
 from .spec import Item, normal
@@ -470,4 +471,187 @@ class last_mask_remembered(_Heads):
         return super().attend(Q, K, V, self.last)
 
 
-ITEMS = [split_heads, merge_heads, MultiHeadAttention]
+# ---------------------------------------------------------------- GroupedQueryAttention
+
+def _grouped_inputs(generator):
+    def draw(B, n, m, d_k, h, h_kv, mask, dtype=torch.float32):
+        d_model = h * d_k
+        state = {f"W_{name}.weight": normal(generator, width, d_model, scale=1.2 / math.sqrt(d_model), dtype=dtype)
+                 for name, width in (("Q", d_model), ("K", h_kv * d_k), ("V", h_kv * d_k), ("O", d_model))}
+        def given(n, m):
+            return [normal(generator, B, size, d_model, dtype=dtype) for size in (n, m, m)]
+        calls = [("train", given(n, m)), ("eval", [*given(n, m), _mask(generator, *mask)]), ("train", given(n, m))]
+        return {"arguments": [d_model, h, h_kv], "state": state, "calls": calls, "reads": [], "whole": True}
+
+    def trial(mask, h, h_kv, B=None, dtype=torch.float32):
+        b, n, m, d_k = different(generator, 4, 3, 8)
+        sizes = {"B": B or b, "n": n, "m": m}
+        return draw(B or b, n, m, d_k, h, h_kv, [sizes.get(axis, axis) for axis in mask], dtype)
+    groups = whole(generator, 2, 4)
+    return [trial(["B", "n", "m"], 2 * groups, 2), trial(["B", "n", "m"], 4, 2, dtype=torch.float64),
+            trial([1, 1, "m"], 3 * groups, 3, B=1), draw(4, 4, 4, 4, 4, 2, [4, 4, 4]), trial(["B", 1, "m"], 4, 1), trial(["n", "m"], 3, 3)]
+
+
+GroupedQueryAttention = Item(
+    "GroupedQueryAttention", 3, _grouped_inputs, grouped_query.GroupedQueryAttention,
+    ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
+     "without_mask_again: output (B, n, d_model), weights (B, h, n, m)", "takes_gradients, a list of names"), IN_OPERATION,
+    uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE, kind="transfer", probe="build", properties=(
+        (_rows_sum_to_one, "each row of weights must add up to 1, over the keys, its last axis."),
+        (_mask_is_kept, "a key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
+
+
+class _Groups(grouped_query.GroupedQueryAttention):
+    """The right one in its parts; each mistake below exchanges one of them."""
+
+    def project(self, q, k, v):
+        return models.split_heads(self.W_Q(q), self.h), *(models.split_heads(X, self.h_kv) for X in (self.W_K(k), self.W_V(v)))
+
+    def share(self, K):
+        """(B, h_kv, m, d_k) to (B, h, m, d_k)"""
+        return K.repeat_interleave(self.h // self.h_kv, dim=1)
+
+    share_keys = share_values = lambda self, X: self.share(X)
+
+    def scale(self, Q):
+        return math.sqrt(Q.size(-1))
+
+    def masked(self, mask):
+        return _for_heads(mask)
+
+    def finish(self, output, weights):
+        return self.W_O(models.merge_heads(output)), weights
+
+    def forward(self, q, k, v, mask=None):
+        Q, K, V = self.project(q, k, v)
+        return self.finish(*attention_by(Q, self.share_keys(K), self.share_values(V), self.masked(mask), self.scale(Q)))
+
+
+def _tiled(self, X):
+    return X.repeat(1, self.h // self.h_kv, 1, 1)
+
+
+def _mistaken_groups(name, sentence, **methods):
+    """Name a mistake by the methods that it exchanges."""
+    GroupedQueryAttention.mistake(sentence)(type(name, (_Groups,), methods))
+
+
+def _full_width(self, d_model, h, h_kv):
+    super(_Groups, self).__init__(d_model, h, h_kv)
+    self.W_K, self.W_V = (nn.Linear(d_model, d_model, bias=False) for _ in range(2))
+
+
+_mistaken_groups("repeat_for_repeat_interleave", "The key and value heads alternate, 0 1 0 1. Neighbouring query heads share one, 0 0 1 1: repeat each head before the next begins.",
+                 share=_tiled)
+_mistaken_groups("keys_alternate", "The values are shared by neighbouring query heads, but the key heads alternate, 0 1 0 1. Repeat both in the same order, 0 0 1 1.",
+                 share_keys=_tiled)
+_mistaken_groups("values_alternate", "The keys are shared by neighbouring query heads, but the value heads alternate, 0 1 0 1. Repeat both in the same order, 0 0 1 1.",
+                 share_values=_tiled)
+_mistaken_groups("full_width_w_k", "W_K and W_V are as wide as W_Q, so nothing is shared. They give h_kv heads only: h_kv * d_k features, with d_k = d_model / h.",
+                 __init__=_full_width)
+_mistaken_groups("first_key_and_value_head_only", "All query heads use the first key and value head. Each group of h / h_kv neighbouring query heads has its own.",
+                 share=lambda self, X: X[:, :1].expand(-1, self.h, -1, -1))
+_mistaken_groups("key_and_value_heads_averaged", "The key and value heads are averaged, and all query heads use the mean. Each group of query heads has one head of its own.",
+                 share=lambda self, X: X.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1))
+_mistaken_groups("groups_reversed", "The groups are in reversed order. The first query heads use key and value head 0.",
+                 share=lambda self, X: _Groups.share(self, X.flip(1)))
+_mistaken_groups("scale_by_the_grouped_width", "The scores are divided by the root of h_kv * d_k, the width of W_K's output. The scale is sqrt(d_k), the width of one head.",
+                 scale=lambda self, Q: math.sqrt(self.h_kv * Q.size(-1)))
+_mistaken_groups("grouped_scale_by_d_model", "The scores are divided by sqrt(d_model). A head is only d_k = d_model / h wide, so divide by sqrt(d_k).",
+                 scale=lambda self, Q: math.sqrt(self.h * Q.size(-1)))
+_mistaken_groups("grouped_scale_missing", "The scale is missing. Divide the scores by sqrt(d_k), where d_k = d_model / h.",
+                 scale=lambda self, Q: 1.0)
+_mistaken_groups("grouped_mask_ignored", "The mask is ignored: keys where it is False still get weight.",
+                 masked=lambda self, mask: None)
+_mistaken_groups("grouped_mask_inverted", "The mask is inverted. True means MAY attend.",
+                 masked=lambda self, mask: None if mask is None else ~_for_heads(mask))
+_mistaken_groups("grouped_mask_not_broadcast", "The mask is not broadcast over the heads. (B, n, m) needs an axis of 1 for them, mask[:, None]; without it, its B is matched with the h heads.",
+                 masked=lambda self, mask: mask)
+_mistaken_groups("grouped_without_w_o", "W_O is not used in forward. The merged heads go through it at the end.",
+                 finish=lambda self, output, weights: (models.merge_heads(output), weights))
+_mistaken_groups("weights_averaged_in_groups", "The weights are averaged within each group, (B, h_kv, n, m). Every query head has weights of its own: (B, h, n, m).",
+                 finish=lambda self, output, weights: (_Groups.finish(self, output, weights)[0], weights.unflatten(1, (self.h_kv, -1)).mean(dim=2)))
+_mistaken_groups("grouped_weights_averaged", "The weights are averaged over the heads. Return those of every head, (B, h, n, m).",
+                 finish=lambda self, output, weights: (_Groups.finish(self, output, weights)[0], weights.mean(dim=1)))
+_mistaken_groups("grouped_results_swapped", "The two results are swapped: output first, weights second.",
+                 finish=lambda self, output, weights: _Groups.finish(self, output, weights)[::-1])
+
+
+# ---------------------------------------------------------------- parallel_heads
+
+def _parallel_inputs(generator):
+    def draw(B, n, d_k, h, mask=False, dtype=torch.float32):
+        d_model = h * d_k
+        trial = {"X": normal(generator, B, n, d_model, dtype=dtype), **{
+            f"W_{name}": normal(generator, d_model, d_model, scale=1.2 / math.sqrt(d_model), dtype=dtype) for name in "QKVO"}, "h": h}
+        return {**trial, "mask": models.causal_mask(n)} if mask else trial
+
+    def trial(**how):
+        B, n, d_k, h = different(generator, 4, 2, 7)
+        return draw(B, max(n, 3), d_k, h, **how)
+    B, d_k = different(generator, 2, 3, 6)
+    return [draw(B, 6, d_k, 2, mask=True), trial(dtype=torch.float64), draw(*[whole(generator, 3, 5)] * 4, mask=True),
+            draw(1, *different(generator, 3, 3, 7)), trial(mask=True)]
+
+
+def _parallel_heads(X, W_Q, W_K, W_V, W_O, h, mask=None, split=models.split_heads, merge=models.merge_heads, scale=None):
+    output, weights = attention_by(*(split(X @ W, h) for W in (W_Q, W_K, W_V)), mask, scale)
+    return merge(output) @ W_O, weights
+
+
+parallel_heads = Item("parallel_heads", 2, _parallel_inputs, _parallel_heads,
+                      ("output (B, n, d_model)", "weights (B, h, n, n)"), IN_SPLIT, handed=("attention",), free=FREE)
+
+
+def _leak(answer, trial):
+    X, *others = trial.values()
+    found = models.leakage(lambda X: answer(X[None], *others)[0][0], X[0], 0)[3]
+    return (f"With n = 6, h = 2 and a causal mask, output 0 depends on token 3: the norm of its derivatives is {found:.3f}. "
+            "It should be 0, since position 0 may attend to itself only.")
+
+
+@parallel_heads.plant("The heads are split by view(B, h, n, d_k) without a transpose, which mixes positions and heads. Its author compared it with n = 1 and with h = 1, where it is right.", _leak)
+def _split_by_a_bare_view(X, W_Q, W_K, W_V, W_O, h, mask=None):
+    return _parallel_heads(X, W_Q, W_K, W_V, W_O, h, mask, split=view_without_transpose)
+
+
+def _mistaken_parallel(name, sentence, change):
+    """Name a mistake by the function that gives it, of the answer's arguments."""
+    def answer(X, W_Q, W_K, W_V, W_O, h, mask=None):
+        return change(X, W_Q, W_K, W_V, W_O, h, mask)
+    answer.__name__ = name
+    parallel_heads.mistake(sentence)(answer)
+
+
+def _split_each(split_Q, split_K, split_V):
+    def answer(X, W_Q, W_K, W_V, W_O, h, mask):
+        output, weights = attention_by(split_Q(X @ W_Q, h), split_K(X @ W_K, h), split_V(X @ W_V, h), mask)
+        return models.merge_heads(output) @ W_O, weights
+    return answer
+
+
+_mistaken_parallel("merge_changed_as_well", "The merge was right, and now it mixes positions and heads, as the split does. Change the split alone.",
+                   lambda *given: _parallel_heads(*given, split=view_without_transpose, merge=reshape_without_transpose))
+_mistaken_parallel("merge_changed_alone", "The split is right now, but the merge, which was right, is not any more. It needs its transpose(1, 2) back.",
+                   lambda *given: _parallel_heads(*given, merge=reshape_without_transpose))
+_mistaken_parallel("split_interleaved_in_parallel", "Each head takes every h-th feature now. Head i takes d_k NEIGHBOURING features: the view is (B, n, h, d_k).",
+                   lambda *given: _parallel_heads(*given, split=heads_interleaved))
+_mistaken_parallel("transposed_before_the_view", "The transpose comes before the view, on (B, n, d_model). Split each position's features first, then bring the heads forward.",
+                   lambda *given: _parallel_heads(*given, split=transposed_before_the_cut))
+_mistaken_parallel("queries_split_alone", "Only the queries are split correctly. Keys and values need the same split.",
+                   _split_each(models.split_heads, view_without_transpose, view_without_transpose))
+_mistaken_parallel("values_still_viewed", "Queries and keys are split correctly, the values are not. All three need the same split.",
+                   _split_each(models.split_heads, models.split_heads, view_without_transpose))
+_mistaken_parallel("values_split_alone", "The values are split correctly, queries and keys are not. All three need the same split.",
+                   _split_each(view_without_transpose, view_without_transpose, models.split_heads))
+_mistaken_parallel("one_head_in_parallel", "There is one head of width d_model now, which is not what was asked for. Keep h heads, and find the line that mixes positions.",
+                   lambda X, W_Q, W_K, W_V, W_O, h, mask: _parallel_heads(X, W_Q, W_K, W_V, W_O, 1, mask))
+_mistaken_parallel("heads_in_reversed_order", "The heads are in reversed order. Head 0 has the first d_k features.",
+                   lambda *given: _parallel_heads(*given, split=lambda X, h: models.split_heads(X, h).flip(1)))
+_mistaken_parallel("mask_dropped", "The mask is not used any more. Hand it on to the attention.",
+                   lambda *given: _parallel_heads(*given[:6]))
+_mistaken_parallel("w_o_dropped", "W_O is not used any more. The merged heads are multiplied by it.",
+                   lambda X, W_Q, W_K, W_V, W_O, h, mask: _parallel_heads(X, W_Q, W_K, W_V, torch.eye(len(W_O), dtype=X.dtype), h, mask))
+
+
+ITEMS = [split_heads, merge_heads, MultiHeadAttention, GroupedQueryAttention, parallel_heads]

@@ -1,4 +1,4 @@
-"""Exercise 10: the table of sines and cosines, the rotation between its rows, and the sum with a batch."""
+"""Exercise 10: sines and cosines of positions, the rotation between them, the sum with a batch; rotary positions and ALiBi."""
 
 import math
 
@@ -8,7 +8,7 @@ from ..models import positional
 from .draw import different, whole
 from .spec import Item, normal
 
-IN_CODE, IN_ROTATION, IN_BATCH = "From formula to code", "k steps are one rotation", "The wrong axis"
+IN_CODE, IN_ROTATION, IN_BATCH, IN_LIMITS = "From formula to code", "k steps are one rotation", "The wrong axis", "Where it breaks"
 
 
 def _frequencies(d_model, base=10000.0):
@@ -293,4 +293,220 @@ def positions_along_the_features(E):
     return E + padded.to(E).T
 
 
-ITEMS = [positional_encoding, shift_matrix, add_positions]
+# ---------------------------------------------------------------- rotary
+
+def _rotary_inputs(generator):
+    def draw(*shape, base=None, dtype=torch.float32):
+        positions = whole(generator, 2, 6) + torch.randperm(30, generator=generator)[:shape[-2]].sort().values
+        trial = {"x": normal(generator, *shape, dtype=dtype), "positions": positions}
+        return trial if base is None else {**trial, "base": base}
+
+    def trial(*batch, **how):
+        n, half = different(generator, 2, 3, 7)
+        return draw(*batch, n, 2 * half, **how)
+    equal = 2 * whole(generator, 2, 4)
+    return [trial(2), trial(3, dtype=torch.float64), trial(2, 3, base=whole(generator, 50, 200)), trial(1),
+            draw(equal, equal, equal), trial(base=whole(generator, 300, 900)), draw(2, whole(generator, 3, 6), 2)]
+
+
+rotary = Item("rotary", 3, _rotary_inputs, positional.rotary, ("rotated, the shape of x",), IN_ROTATION, kind="transfer",
+              properties=((lambda trial, rotated: torch.allclose(rotated.norm(dim=-1), trial["x"].norm(dim=-1), atol=1e-4),
+                           "a rotation changes no length: each row keeps its norm."),))
+
+
+def _speeds(x, base, factor=2):
+    """base^(-factor i / d_k), i = 0 .. d_k / 2 - 1, in float64."""
+    i = torch.arange(x.size(-1) // 2, dtype=torch.float64)
+    return base ** (-factor * i / x.size(-1))
+
+
+def _turned(x, angles, split=lambda x: (x[..., 0::2], x[..., 1::2]), join=lambda a, b: torch.stack([a, b], -1).flatten(-2),
+            first=lambda a, b, cos, sin: a * cos - b * sin, second=lambda a, b, cos, sin: a * sin + b * cos):
+    """Every pair of x turned by its angle (n, d_k / 2), unless a part is exchanged."""
+    cos, sin = angles.cos().to(x), angles.sin().to(x)
+    a, b = split(x)
+    return join(first(a, b, cos, sin), second(a, b, cos, sin))
+
+
+def _by_angles(name, sentence, angles, **parts):
+    """Register a rotation by angles(x, positions, base), or with other parts of `_turned`."""
+    def answer(x, positions, base=10000):
+        return _turned(x, angles(x, positions.double()[:, None], base), **parts)
+    answer.__name__ = name
+    rotary.mistake(sentence)(answer)
+
+
+def _other_rotations():
+    usual = lambda x, positions, base: positions * _speeds(x, base)
+    halves = {"split": lambda x: x.chunk(2, dim=-1), "join": lambda a, b: torch.cat([a, b], -1)}
+    _by_angles("rotary_halves", "Column i is paired with column i + d_k/2. That is the other convention in use (GPT-NeoX, and Llama as converted for Hugging Face). Here neighbours form a pair: columns 2i and 2i + 1.", usual, **halves)
+    _by_angles("joined_as_halves", "The pairs are turned correctly but put back in another order: all first entries on the left, all second ones on the right. They belong in columns 2i and 2i + 1, where they came from.", usual, join=halves["join"])
+    _by_angles("split_as_halves", "The halves of x are turned against each other, and the results are interleaved. Take columns 2i and 2i + 1 of x as a pair.", usual, split=halves["split"])
+    _by_angles("turned_backwards", "The rotation goes the wrong way, by minus the angle. The pair (a, b) becomes (a cos - b sin, a sin + b cos).", lambda *given: -usual(*given))
+    _by_angles("positions_ignored", "positions is not used: row j is turned by j. Its position is positions[j], which need not be j.",
+               lambda x, positions, base: torch.arange(len(positions))[:, None] * _speeds(x, base))
+    _by_angles("rotary_from_one", "Every position is one too large. Position p is turned by p / base^(2i / d_k), so position 0 is not turned.",
+               lambda x, positions, base: usual(x, positions + 1, base))
+    _by_angles("one_frequency_for_all_pairs", "Every pair is turned by the same angle. Pair i has the angle position / base^(2i / d_k).",
+               lambda x, positions, base: positions * _speeds(x, 1.0))
+    _by_angles("rotary_exponent_i", "The exponent is i / d_k. It should be 2i / d_k, where i = 0, 1, 2, ... counts the pairs.",
+               lambda x, positions, base: positions * _speeds(x, base, factor=1))
+    _by_angles("rotary_exponent_4i", "The exponent is 4i / d_k. With i = 0, 1, 2, ... counting the pairs, it should be 2i / d_k.",
+               lambda x, positions, base: positions * _speeds(x, base, factor=4))
+    _by_angles("angle_multiplied", "The position is multiplied by base^(2i / d_k). Divide by it, so that later pairs turn more slowly.",
+               lambda x, positions, base: positions / _speeds(x, base))
+    _by_angles("base_ignored", "base is not used: 10000 is fixed in its place.", lambda x, positions, base: usual(x, positions, 10000))
+    _by_angles("sign_missing", "The minus sign is missing: the first entry is a cos - b sin. With a plus in both places it is no rotation.", usual,
+               first=lambda a, b, cos, sin: a * cos + b * sin)
+    _by_angles("cos_and_sin_exchanged", "Sine and cosine are exchanged. At position 0 the angle is 0, so x must come back as it was.", usual,
+               first=lambda a, b, cos, sin: a * sin - b * cos, second=lambda a, b, cos, sin: a * cos + b * sin)
+    _by_angles("overwritten_too_early", "The second entry is computed from the NEW first entry. Keep the old a until both entries are computed.", usual,
+               second=lambda a, b, cos, sin: (a * cos - b * sin) * sin + b * cos)
+    _by_angles("positions_added", "The sines and cosines are added to x. Rotary positions turn x; nothing is added.", usual,
+               first=lambda a, b, cos, sin: a + sin, second=lambda a, b, cos, sin: b + cos)
+
+
+_other_rotations()
+
+
+@rotary.mistake("x is changed in place, but the caller still needs it. Write the result into a new tensor.")
+def rotated_in_place(x, positions, base=10000):
+    return x.copy_(positional.rotary(x.clone(), positions, base))
+
+
+# ---------------------------------------------------------------- alibi_bias
+
+def _alibi_inputs(generator):
+    n, h, more, other = different(generator, 4, 3, 8)
+    equal = whole(generator, 3, 6)
+    return [{"n": n, "h": h} for n, h in [(n, h), (equal, equal), (1, more), (other, 1), (n + 10, 8), (h, 2)]]
+
+
+alibi_bias = Item("alibi_bias", 2, _alibi_inputs, positional.alibi_bias, ("bias (h, n, n)",), IN_LIMITS, gradients=False,
+                  kind="transfer")
+
+
+def _alibi(n, h, slope=lambda i, h: 2 ** (-8 * i / h), first=1, line=lambda back: -back, ahead=-math.inf):
+    """The bias with other slopes, another line, or something else ahead (None: the line itself)."""
+    slopes = slope(torch.arange(first, first + h, dtype=torch.float64), h).expand(h)
+    back = torch.arange(n)[:, None] - torch.arange(n)                    # i - j
+    bias = slopes[:, None, None] * line(back)
+    return (bias if ahead is None else bias.masked_fill(back < 0, ahead)).float()
+
+
+for _name, _sentence, _parts in [
+    ("slopes_from_zero", "The slopes start at i = 0, so the first head's is 1. The heads are numbered from 1: slope_i = 2^(-8 i / h), the first 2^(-8 / h).", {"first": 0}),
+    ("sign_of_the_bias", "The sign is wrong: the bias grows with the distance. It is minus the slope times the distance, so that far keys get less weight.", {"line": lambda back: back}),
+    ("first_slope_for_all", "Every head has the first slope. Head i has its own, 2^(-8 i / h).", {"slope": lambda i, h: 2 ** (-8 * i[:1] / h)}),
+    ("last_slope_for_all", "Every head has the slope 2^(-8), the last one. Head i has its own, 2^(-8 i / h).", {"slope": lambda i, h: 2 ** (-8 * i[-1:] / h)}),
+    ("line_continues", "The future is allowed, and the line continues there with positive numbers, so later keys are even preferred. Keys ahead get -inf.", {"ahead": None}),
+    ("distance_without_direction", "The absolute distance is used, so keys ahead are treated like keys behind. Keys ahead get -inf.", {"line": lambda back: -back.abs(), "ahead": None}),
+    ("zero_ahead", "Keys ahead get the bias 0, which is no mask at all. They get -inf.", {"ahead": 0.0}),
+    ("large_number_ahead", "Keys ahead get -1e9, a large number. Use -math.inf, which gives a weight of exactly 0 whatever the scores are.", {"ahead": -1e9}),
+    ("distance_from_one", "The distance of a token to itself is counted as 1. It is 0: the diagonal of the bias is 0.", {"line": lambda back: -back - 1}),
+    ("slopes_reversed", "The slopes are in reverse order. Head 1 has the steepest, 2^(-8 / h), and head h the flattest, 2^(-8).", {"slope": lambda i, h: 2 ** (-8 * i.flip(0) / h)}),
+    ("slopes_grow", "The exponent has no minus sign, so the slopes grow from head to head. slope_i = 2^(-8 i / h).", {"slope": lambda i, h: 2 ** (8 * i / h)}),
+    ("eight_left_out", "The factor 8 is missing in the exponent. slope_i = 2^(-8 i / h), which is 2^(-8) for the last head whatever h is.", {"slope": lambda i, h: 2 ** (-i / h)}),
+    ("h_left_out", "The exponent is -i, which is right for 8 heads only. slope_i = 2^(-8 i / h).", {"slope": lambda i, h: 2.0 ** -i}),
+    ("base_e", "The slopes are powers of e. slope_i = 2^(-8 i / h).", {"slope": lambda i, h: torch.exp(-8 * i / h)}),
+    ("slopes_linear", "The slopes are evenly spaced, i / h. They are a geometric sequence: slope_i = 2^(-8 i / h).", {"slope": lambda i, h: i / h}),
+    ("no_slopes", "The slopes are missing: every head gets minus the distance. Multiply by slope_i = 2^(-8 i / h).", {"slope": lambda i, h: i[:1] ** 0}),
+]:
+    alibi_bias.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(lambda cls, n, h, parts=_parts: _alibi(n, h, **parts))}))
+
+
+@alibi_bias.mistake("Queries and keys are exchanged: the past is hidden. Row i is the query, column j the key, and keys with j > i are ahead.")
+def past_hidden(n, h):
+    return positional.alibi_bias(n, h).transpose(-2, -1)
+
+
+@alibi_bias.mistake("The heads are the last axis. They come first, (h, n, n), so that the bias is broadcast over the batch.")
+def heads_last(n, h):
+    return positional.alibi_bias(n, h).permute(1, 2, 0)
+
+
+# ---------------------------------------------------------------- embed
+
+def _embed_inputs(generator):
+    def draw(B, n, d_model, vocab, dtype=torch.float32):
+        return {"ids": torch.randint(vocab, (B, n), generator=generator), "E": normal(generator, vocab, d_model, dtype=dtype)}
+
+    def trial(B=None, dtype=torch.float32):
+        b, n, half = different(generator, 3, 2, 7)
+        return draw(B or b, n + 1, 2 * half, whole(generator, 15, 25), dtype)
+    return [trial(), trial(dtype=torch.float64), trial(B=1), draw(*[2 * whole(generator, 2, 4)] * 4), trial()]
+
+
+def _embed(ids, E):
+    return E[ids] + _rows(E[ids])
+
+
+embed = Item("embed", 2, _embed_inputs, _embed, ("embeddings (B, n, d_model)",), IN_BATCH, uses=("positional_encoding",))
+
+
+def _same_sentence_twice(answer, trial):
+    first, second = answer(trial["ids"][:1].expand(2, -1), trial["E"])
+    return (f"The same sentence twice in one batch gets two embeddings, which differ by up to {(first - second).abs().max():.2f}. "
+            "They should be equal.")
+
+
+@embed.plant("The encoding is added along the batch axis: positional_encoding(B, d_model)[:, None]. Its author looked at the shapes only, and they fit.", _same_sentence_twice)
+def _along_the_batch(ids, E):
+    return E[ids] + positional.positional_encoding(ids.size(0), E.size(1)).to(E)[:, None]
+
+
+def _scaled(ids, E):
+    return math.sqrt(E.size(1)) * E[ids]
+
+
+@embed.mistake("The embeddings are multiplied by sqrt(d_model). Here they are added as they are.")
+def looked_up_and_scaled(ids, E):
+    return _scaled(ids, E) + _rows(E[ids])
+
+
+@embed.mistake("The encoding is gone altogether. Add that of positions 0 to n - 1.")
+def no_positions(ids, E):
+    return E[ids]
+
+
+@embed.mistake("The encoding belongs to the token's NUMBER, ids, so a word gets the same one wherever it stands. It should belong to the token's position in the sentence.")
+def encoding_of_the_token(ids, E):
+    return E[ids] + positional.positional_encoding(len(E), E.size(1)).to(E)[ids]
+
+
+@embed.mistake("The positions are counted through the whole batch as if it were one long text. Each sentence starts at 0 again.")
+def positions_run_on(ids, E):
+    return E[ids] + positional.positional_encoding(ids.numel(), E.size(1)).to(E).view_as(E[ids])
+
+
+@embed.mistake("Two encodings are added, one along the sentence and one along the batch. Remove the second one.")
+def both_axes(ids, E):
+    return _along_the_batch(ids, E) + _rows(E[ids])
+
+
+@embed.mistake("Every token gets the encoding of position 0. Token j gets that of position j.")
+def first_position_for_all(ids, E):
+    return E[ids] + _rows(E[ids])[0]
+
+
+@embed.mistake("The first token gets the encoding of position 1. Positions start at 0.")
+def embed_from_one(ids, E):
+    return E[ids] + _rows(E[ids], first=1)
+
+
+@embed.mistake("Every token gets the encoding of position n. Token j gets that of position j.")
+def length_as_position(ids, E):
+    return E[ids] + _rows(E[ids], first=ids.size(1))[0]
+
+
+@embed.mistake("The first n rows of E, which are word embeddings, are added. Add the first n rows of the positional encoding.")
+def rows_of_the_embedding(ids, E):
+    return E[ids] + E[:ids.size(1)]
+
+
+@embed.mistake("The encoding is averaged over the positions before it is added, so all tokens get the same one. Token j gets row j.")
+def mean_of_the_encoding(ids, E):
+    return E[ids] + _rows(E[ids]).mean(dim=0)
+
+
+ITEMS = [positional_encoding, shift_matrix, add_positions, rotary, alibi_bias, embed]

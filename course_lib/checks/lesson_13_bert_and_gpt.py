@@ -1,17 +1,21 @@
-"""Exercise 13: words to hide, the loss of the next token, attention that remembers, sampling from a nucleus."""
+"""Exercise 13: words to hide, the loss of the next token, a cache, a nucleus; a GPT, its perplexity, and sampling from it."""
 
 import math
 
 import torch
+from torch import nn
 
-from ..models import lm
+from ..models import lm, transformer
 from ..models.attention import attend_with_cache as right_cache
-from ..models.attention import attention
+from ..models.attention import attention, causal_mask
+from ..models.positional import positional_encoding
 from .draw import decimal, different, sizes, whole
 from .lesson_05_query_key_value import turned_by_T
+from .lesson_11_transformer_blocks import FREE, encoder_state
 from .spec import Item, normal
 
 IN_MASKING, IN_NEXT, IN_CACHE, IN_NUCLEUS = "Words to hide", "The next token", "A cache", "The nucleus"
+IN_MODEL, IN_WRITING = "One class, two models", "Let it write"
 SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
 
 
@@ -356,7 +360,7 @@ def sign_turned_round(logits, ids):
 
 
 @causal_lm_loss.mistake("This is the perplexity, exp of the loss. Return the loss itself.")
-def perplexity(logits, ids):
+def perplexity_returned(logits, ids):
     return _surprise(logits[:, :-1], ids[:, 1:]).mean().exp()
 
 
@@ -719,4 +723,304 @@ def p_fixed(logits, p):
     return lm.nucleus(logits, 0.9)
 
 
-ITEMS = [mask_tokens, causal_lm_loss, attend_with_cache, nucleus]
+# ---------------------------------------------------------------- GPT
+
+def _gpt_inputs(generator):
+    def draw(vocab, d_model, h, d_ff, N, B, n, dtype=torch.float32):
+        state = {"embedding.weight": normal(generator, vocab, d_model, dtype=dtype)}
+        for block in range(N):
+            state |= encoder_state(generator, d_model, d_ff, dtype, f"blocks.{block}.")
+        calls = [torch.randint(vocab, (B, length), generator=generator) for length in (n, n + 2)]
+        return {"arguments": [vocab, d_model, h, d_ff, N], "state": state, "reads": [], "whole": True,
+                "calls": [("train", [calls[0]]), ("eval", [calls[1]])]}
+
+    def trial(B=None, N=2, **how):
+        b, n, h, d_ff = different(generator, 4, high=6)
+        return draw(whole(generator, 11, 16), 2 * h, h, d_ff + 5, N, B or b, n + 1, **how)
+    return [trial(), draw(4, 4, 2, 4, 3, 4, 4), trial(dtype=torch.float64), trial(B=1, N=3), trial()]
+
+
+GPT = Item("GPT", 3, _gpt_inputs, lm.GPT, ("logits (B, n, vocab)", "longer_logits (B, n + 2, vocab)", "nothing"), IN_MODEL,
+           handed=("EncoderBlock", "causal_mask", "positional_encoding"), free=FREE, probe="build", kind="transfer")
+
+
+def _embedded(self, ids, scale=1.0, first=0):
+    """The embeddings and their positions, (B, n, d_model)."""
+    d_model = self.embedding.embedding_dim
+    return scale * self.embedding(ids) + positional_encoding(first + ids.size(1), d_model)[first:].to(self.embedding.weight)
+
+
+def _through(self, x, blocks=None, mask=causal_mask):
+    for block in self.blocks if blocks is None else blocks:
+        x = block(x, mask(x.size(1)))
+    return x
+
+
+def _scored(self, x):
+    return x @ self.embedding.weight.T
+
+
+def _each_reads_the_embedding(self, ids):
+    x = _embedded(self, ids)
+    return _scored(self, _through(self, x, self.blocks[-1:]))
+
+
+def _positions_in_every_block(self, ids):
+    x, PE = self.embedding(ids), _embedded(self, ids) - self.embedding(ids)
+    for block in self.blocks:
+        x = block(x + PE, causal_mask(ids.size(1)))
+    return _scored(self, x)
+
+
+for _name, _sentence, _forward in [
+    ("gpt_without_mask", "The blocks get no mask, so each position sees the token that it should predict. Pass causal_mask(n) to every block.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids), mask=lambda n: None))),
+    ("gpt_mask_transposed", "The mask is transposed, so each position sees the future and not the past. Pass causal_mask(n) as it is.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids), mask=lambda n: causal_mask(n).T))),
+    ("gpt_mask_in_the_first_block", "Only the first block gets the mask. Information from the future enters through the others: pass it to every block.",
+     lambda self, ids: _scored(self, _through(self, _through(self, _embedded(self, ids), self.blocks[:1]), self.blocks[1:], lambda n: None))),
+    ("gpt_without_positions", "The positions are missing. Add positional_encoding(n, d_model) to the embeddings.",
+     lambda self, ids: _scored(self, _through(self, self.embedding(ids)))),
+    ("gpt_positions_from_one", "The first token gets the encoding of position 1. Positions start at 0.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids, first=1)))),
+    ("gpt_positions_in_every_block", "The positions are added again before every block. Add them once, to the embeddings.", _positions_in_every_block),
+    ("gpt_embedding_scaled", "The embeddings are multiplied by sqrt(d_model). This GPT uses them as they are.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids, scale=math.sqrt(self.embedding.embedding_dim))))),
+    ("gpt_blocks_backwards", "The blocks are applied from the last to the first. The first one reads the embeddings.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids), list(self.blocks)[::-1]))),
+    ("gpt_each_reads_the_embedding", "Every block reads the embeddings, so only the last one counts. Each block reads what the one before it gave: x = block(x, mask).",
+     _each_reads_the_embedding),
+    ("gpt_first_block_only", "Only the first block is applied. x goes through all N of them in turn.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids), self.blocks[:1]))),
+    ("gpt_skip_around_blocks", "x is added to what each block gives. The residual connections are inside the blocks already.",
+     lambda self, ids: _scored(self, _through(self, _embedded(self, ids), [lambda x, mask, block=block: x + block(x, mask) for block in self.blocks]))),
+    ("gpt_probabilities", "The softmax is already taken. Return the logits, as the losses expect them.",
+     lambda self, ids: lm.GPT.forward(self, ids).softmax(dim=-1)),
+    ("gpt_log_probabilities", "The log-softmax is already taken. Return the logits themselves.",
+     lambda self, ids: lm.GPT.forward(self, ids).log_softmax(dim=-1)),
+    ("gpt_last_position_only", "Only the last position has logits. Training needs those of every position: (B, n, vocab).",
+     lambda self, ids: lm.GPT.forward(self, ids)[:, -1]),
+    ("gpt_states_returned", "These are the last block's outputs. The product with the embedding of each token is missing: x @ embedding.weight.T.",
+     lambda self, ids: _through(self, _embedded(self, ids))),
+]:
+    GPT.mistake(_sentence)(type(_name, (lm.GPT,), {"forward": _forward}))
+
+
+class _Built(lm.GPT):
+    """A GPT with something else in its __init__: `more` comes after the usual parts."""
+
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        super().__init__(vocab, d_model, h, d_ff, N)
+        self.more(vocab, d_model, h, d_ff, N)
+
+
+for _name, _sentence, _more in [
+    ("gpt_shared_blocks", "All N blocks are one: [block] * N repeats the same module, with the same weights. Make a new EncoderBlock for each.",
+     lambda self, vocab, d_model, h, d_ff, N: setattr(self, "blocks", nn.ModuleList([self.blocks[0]] * N))),
+    ("gpt_one_head", "The number of heads h is not passed on: every block has one head.",
+     lambda self, vocab, d_model, h, d_ff, N: setattr(self, "blocks", nn.ModuleList(transformer.EncoderBlock(d_model, 1, d_ff) for _ in range(N)))),
+    ("gpt_d_ff_ignored", "d_ff is not used: the feed-forward parts are 4 * d_model wide. Pass d_ff on to EncoderBlock.",
+     lambda self, vocab, d_model, h, d_ff, N: setattr(self, "blocks", nn.ModuleList(transformer.EncoderBlock(d_model, h, 4 * d_model) for _ in range(N)))),
+    ("gpt_not_tied", "The output layer has weights of its own. It is tied to the embedding: the logits are x @ embedding.weight.T.",
+     lambda self, vocab, d_model, h, d_ff, N: setattr(self, "out", nn.Linear(d_model, vocab, bias=False))),
+    ("gpt_output_bias", "The output has a bias. Here the logits are x @ embedding.weight.T and nothing else.",
+     lambda self, vocab, d_model, h, d_ff, N: setattr(self, "bias", nn.Parameter(torch.zeros(vocab)))),
+    ("gpt_final_norm", "There is a norm after the last block. These blocks are post-norm, so their output is normalised already; this GPT has none.",
+     lambda self, vocab, d_model, h, d_ff, N: setattr(self, "norm", nn.LayerNorm(d_model))),
+]:
+    GPT.mistake(_sentence)(type(_name, (_Built,), {"more": _more}))
+
+
+@GPT.mistake("The blocks are kept in a plain list, so their weights are not registered and never trained. Use nn.ModuleList.")
+class gpt_blocks_in_a_list(lm.GPT):
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        nn.Module.__init__(self)
+        self.embedding = nn.Embedding(vocab, d_model)
+        self.blocks = [transformer.EncoderBlock(d_model, h, d_ff) for _ in range(N)]
+
+
+# ---------------------------------------------------------------- perplexity
+
+def _perplexity_inputs(generator):
+    def draw(B, n, vocab, dtype=torch.float32):
+        return {"logits": normal(generator, B, n, vocab, dtype=dtype), "ids": torch.randint(vocab, (B, n), generator=generator)}
+    usual, other, one, equal = sizes(generator, 3, low=3, high=7)
+    return [draw(*usual), draw(*other, torch.float64), draw(*one), draw(*equal), draw(whole(generator, 4, 7), 3, usual[-1])]
+
+
+perplexity = Item("perplexity", 1, _perplexity_inputs, lm.perplexity, ("perplexity, a float",), IN_NEXT, uses=("causal_lm_loss",),
+                  gradients=False, kind="transfer",
+                  properties=((lambda trial, found: found >= 1, "a perplexity is at least 1: that of a model which is always sure and right."),))
+
+for _name, _sentence, _found in [
+    ("mean_of_exponentials", "exp is taken of each token's loss, and then the mean. Take the mean first: one exp of the mean.",
+     lambda loss: loss.exp().mean()),
+    ("two_to_the_nats", "2 is raised to a loss in nats. log_softmax and cross_entropy use the natural logarithm, so it is exp(loss).",
+     lambda loss: 2 ** loss.mean()),
+    ("ppl_divided_by_n", "The sum of the losses is divided by all B n tokens. There are only B (n - 1) predictions, since nothing follows the last token.",
+     lambda loss: (loss.sum() / (len(loss) * (loss.size(1) + 1))).exp()),
+    ("mean_over_sentences", "Each sentence's own perplexity is computed, and then their mean. Take one mean of the loss over all tokens, then exp.",
+     lambda loss: loss.mean(dim=1).exp().mean()),
+    ("loss_returned", "This is the loss. The perplexity is exp of it.", lambda loss: loss.mean()),
+    ("exp_of_the_sum", "exp is taken of the sum of the losses. Take their mean.", lambda loss: loss.sum().exp()),
+    ("exp_of_the_sentence_sums", "The losses of each sentence are summed, not averaged, before exp. Take the mean over all B (n - 1) predictions.",
+     lambda loss: loss.sum(dim=1).mean().exp()),
+    ("one_over_perplexity", "This is exp of MINUS the loss, the typical probability of a token. The perplexity is its reciprocal.",
+     lambda loss: (-loss.mean()).exp()),
+    ("exp_of_the_bits", "The loss is converted to bits, but then e is raised to it. Use exp with nats, or 2 ** with bits.",
+     lambda loss: (loss.mean() / math.log(2)).exp()),
+    ("worst_token", "This is the perplexity of the worst token alone. Take the mean of the loss, then exp.", lambda loss: loss.max().exp()),
+]:
+    perplexity.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(
+        lambda cls, logits, ids, found=_found: found(_surprise(logits[:, :-1], ids[:, 1:])).item())}))
+
+
+@perplexity.mistake("Nothing is shifted: position i is asked for its own token, which it has just read. Its target is token i + 1.")
+def ppl_not_shifted(logits, ids):
+    return _surprise(logits, ids).mean().exp().item()
+
+
+@perplexity.mistake("The shift goes the wrong way: position i is asked for token i - 1. Drop the last position of the logits and the first of the ids.")
+def ppl_shifted_back(logits, ids):
+    return _surprise(logits[:, 1:], ids[:, :-1]).mean().exp().item()
+
+
+@perplexity.mistake("The number is right, but it is a tensor. Return a Python float: .item().")
+def ppl_as_a_tensor(logits, ids):
+    return torch.tensor(lm.perplexity(logits, ids), dtype=logits.dtype)
+
+
+# ---------------------------------------------------------------- sample: judged by shares
+
+SHARES = [(0.6, 0.3, 0.1), (0.6, 0.2, 0.1, 0.1)]  # multiples of 0.1: chance does not reach the next
+
+
+def _sample_inputs(generator):
+    def draw(B, t, n, temperature, shares, dtype=torch.float32):
+        """A table whose softmax at that temperature has these probabilities, in another order in each context."""
+        contexts = 2 * len(shares) + 1
+        order = torch.rand(contexts, len(shares), generator=generator).argsort(dim=-1)
+        logits = temperature * torch.tensor(shares, dtype=torch.float64).log()[order] + normal(generator, contexts, 1, dtype=torch.float64)
+        return {"table": logits.to(dtype), "prompt": torch.randint(len(shares), (B, t), generator=generator), "n": n,
+                "temperature": temperature, "generator": whole(generator, 0, 10 ** 6)}
+    t = different(generator, 5, 2, 7)
+    equal = whole(generator, 11, 14)
+    return [draw(whole(generator, 30, 40), t[0], 6, decimal(generator, 0.4, 0.55), SHARES[0]),
+            draw(whole(generator, 40, 50), t[1], 5, decimal(generator, 1.8, 2.2), SHARES[1]),
+            draw(1, t[2], whole(generator, 15, 20), decimal(generator, 0.4, 0.5), SHARES[1]), draw(equal, equal, equal, 1.0, SHARES[0]),
+            draw(whole(generator, 30, 40), t[3], 6, 0.01, (1 - 2e-40, 1e-40, 1e-40))]
+
+
+def _sampled(trial, calls):
+    """Facts about 25 calls and two more with the generator anew, and the shares of the likeliest tokens."""
+    B, t = trial["prompt"].shape
+    outputs = [output for output, _ in calls]
+    first = outputs[0]
+    described = f"{str(first.dtype).removeprefix('torch.')} {tuple(first.shape)}" if isinstance(first, torch.Tensor) else _described(first)
+    if isinstance(first, torch.Tensor) and first.shape[:-1] == (B,) and torch.equal(first[:, :t], trial["prompt"]):
+        described += ", beginning with the prompt"
+    if not all(isinstance(one, torch.Tensor) and one.shape == (B, t + trial["n"]) and one.dtype == torch.int64 for one in outputs):
+        return [described] + [None] * (len(SAMPLE_RETURNS) - 1)
+    ids, vocab = torch.stack(outputs), trial["table"].size(-1)              # (27, B, t + n)
+    facts = [bool((ids[..., :t] == trial["prompt"]).all()), all(torch.equal(trial["prompt"], after["prompt"]) for _, after in calls),
+             bool(((ids >= 0) & (ids < vocab)).all())]
+    if not all(facts):
+        return [described, *facts] + [None] * (len(SAMPLE_RETURNS) - 1 - len(facts))
+    ids, again = ids[:-2], torch.equal(ids[:2], ids[-2:])
+    sure = trial["temperature"] < 0.1                                       # then nothing is left to chance
+    new = ids[..., t:]                                                      # (25, B, n)
+    facts += [again, sure or not bool((ids == ids[0]).all()), not sure and B > 1 and bool((new == new[:, :1]).all())]
+    context = (ids.cumsum(dim=-1)[..., t - 1:-1]) % len(trial["table"])     # (25, B, n): what each token was drawn from
+    rank = trial["table"].argsort(dim=-1, descending=True).argsort(dim=-1)[context].gather(-1, new[..., None])[..., 0]
+    shares = [_step(rank == place, 0.1) for place in (0, 1)] + [_step(rank[..., 0] == 0, 0.3)]
+    return [described, *facts, *(shares if B > 1 and not facts[-1] else [None] * 3)]    # one row alone is too few draws
+
+
+SAMPLE_RETURNS = ("what is returned", "'the prompt comes first, as it was'", "'prompt is unchanged afterwards'",
+                  "'all tokens are in the vocabulary'", "'the same generator gives the same again'", "'the next call draws anew'",
+                  "'all rows of a batch get the same tokens'", "the share of draws that take the likeliest token",
+                  "the share of draws that take the second token", "the share of FIRST draws that take the likeliest token")
+
+
+def _sample(step, prompt, n, temperature, generator):
+    ids = prompt
+    for _ in range(n):
+        probabilities = (step(ids) / temperature).softmax(dim=-1)           # (B, vocab)
+        ids = torch.cat([ids, torch.multinomial(probabilities, 1, generator=generator)], dim=1)
+    return ids
+
+
+sample = Item("sample", 2, _sample_inputs, _sample, SAMPLE_RETURNS, IN_WRITING, gradients=False, probe="draws", view=_sampled)
+
+
+def _cold(answer, trial):
+    """How many of B draws take a token whose logit is larger than all others by 1, at temperature 0.01."""
+    B, table = len(trial["prompt"]), trial["table"]
+    spread = torch.arange(table.size(-1), dtype=table.dtype).expand_as(table)
+    ids = answer(lambda ids: spread[ids.sum(dim=-1) % len(spread)], trial["prompt"], 1, 0.01, torch.Generator().manual_seed(trial["generator"]))
+    taken = int((ids[:, -1] == table.size(-1) - 1).sum())
+    return (f"At temperature 0.01 it does not always take the likeliest token, whose logit is larger than all others by 1: "
+            f"{taken} of {B} draws did. All should.")
+
+
+@sample.plant("The temperature divides the probabilities, after the softmax. multinomial takes weights that need not sum to 1, so it has no effect.", _cold)
+def _probabilities_divided(step, prompt, n, temperature, generator):
+    return _by(lambda logits, T: logits.softmax(dim=-1) / T)(step, prompt, n, temperature, generator)
+
+
+def _by(weights, read=lambda ids, prompt: ids, draw=lambda weights, g: torch.multinomial(weights, 1, generator=g)):
+    """A sampler by other weights (B, vocab) of logits and temperature, of another context, or drawn in another way."""
+    def answer(step, prompt, n, temperature, generator):
+        ids = prompt
+        for _ in range(n):
+            ids = torch.cat([ids, draw(weights(step(read(ids, prompt)), temperature), generator)], dim=1)
+        return ids
+    return answer
+
+
+def _soft(logits, T):
+    return (logits / T).softmax(dim=-1)
+
+
+for _name, _sentence, _answer in [
+    ("temperature_multiplied", "The logits are multiplied by the temperature (or the probabilities are raised to its power). Divide the logits by it: a low temperature makes the choice sharper.",
+     _by(lambda logits, T: (logits * T).softmax(dim=-1))),
+    ("always_the_likeliest", "The likeliest token is taken at every temperature, which is greedy decoding. Draw from the probabilities.",
+     _by(_soft, draw=lambda weights, g: weights.argmax(dim=-1, keepdim=True))),
+    ("softmax_of_probabilities", "The softmax is applied twice: the probabilities are divided by the temperature and go through another softmax. Divide the LOGITS, and take one softmax.",
+     _by(lambda logits, T: (logits.softmax(dim=-1) / T).softmax(dim=-1))),
+    ("divided_and_softmax_again", "There is a second softmax after the first, of probabilities. One softmax, of logits / temperature.",
+     _by(lambda logits, T: _soft(logits, T).softmax(dim=-1))),
+    ("temperature_twice", "The temperature is applied twice, which is its square. Divide the logits by it once.", _by(lambda logits, T: _soft(logits, T * T))),
+    ("drawn_uniformly", "All tokens are equally likely. Draw with the probabilities softmax(logits / temperature).",
+     _by(lambda logits, T: torch.ones_like(logits))),
+    ("reads_the_prompt_only", "step is always given the prompt, so the new tokens are never read. Give it ids, which grow.",
+     _by(_soft, read=lambda ids, prompt: prompt)),
+    ("reads_the_last_token_only", "step is given the last token alone. The model reads the whole text so far, ids.",
+     _by(_soft, read=lambda ids, prompt: ids[:, -1:])),
+    ("own_generator", "The generator is not used. Pass it to multinomial, generator=generator; otherwise the same seed gives a different text each time.",
+     _by(_soft, draw=lambda weights, g: torch.multinomial(weights, 1, generator=torch.Generator().manual_seed(_unlike())))),
+    ("seeded_at_each_draw", "The generator is seeded anew at each draw. Draw from the one that is given, and do not seed it.",
+     _by(_soft, draw=lambda weights, g: torch.multinomial(weights, 1, generator=torch.Generator().manual_seed(3)))),
+    ("one_draw_for_the_batch", "One token is drawn and used for every row. Each row has probabilities and a draw of its own.",
+     _by(_soft, draw=lambda weights, g: torch.multinomial(weights[:1], 1, generator=g).expand(len(weights), 1))),
+]:
+    sample.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(lambda cls, *given, answer=_answer: answer(*given))}))
+
+
+@sample.mistake("Only the new tokens are returned. The result begins with the prompt: (B, t + n).")
+def new_tokens_only(step, prompt, n, temperature, generator):
+    return _sample(step, prompt, n, temperature, generator)[:, prompt.size(1):]
+
+
+@sample.mistake("One token too few is drawn: n more, after the prompt.")
+def one_token_short(step, prompt, n, temperature, generator):
+    return _sample(step, prompt, n - 1, temperature, generator)
+
+
+@sample.mistake("n is taken as the length of the whole text. It is the number of NEW tokens.")
+def n_as_the_whole_length(step, prompt, n, temperature, generator):
+    return _sample(step, prompt, max(0, n - prompt.size(1)), temperature, generator)
+
+
+ITEMS = [mask_tokens, causal_lm_loss, attend_with_cache, nucleus, GPT, perplexity, sample]

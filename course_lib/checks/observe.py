@@ -1,7 +1,7 @@
-"""What an answer does with given inputs, written down as plain numbers.
+"""Record what an answer does with given inputs, as plain numbers.
 
-This half of a check runs beside the answer, in the learner's kernel.  It knows no right result and
-decides nothing: it only calls, and encodes what came back as JSON (`encode`, `decode`).
+This half of a check runs beside the answer, in the learner's kernel.  It knows no right result and decides
+nothing: it only calls the answer, and encodes the result as JSON (`encode`, `decode`).
 """
 
 import base64
@@ -9,6 +9,7 @@ import functools
 import traceback
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ LARGEST = 1_000_000  # elements of one tensor; more would only slow the comparis
 
 
 class Opaque:
-    """Stands for a value that is no plain number, list or tensor: only its description is known."""
+    """Stands for a value that is not a plain number, list or tensor: only its description is known."""
 
     def __init__(self, description):
         self.description = description
@@ -28,7 +29,7 @@ class Opaque:
 
 
 def encode(value):
-    """A value as JSON-ready plain data; whatever is no number or container becomes a description."""
+    """A value as plain data for JSON; anything but numbers, texts and containers becomes a description."""
     if value is None or type(value) in (bool, int, float, str):
         return value
     if isinstance(value, torch.Tensor):
@@ -85,7 +86,7 @@ def in_float64(trial):
 
 
 def call(answer, inputs):
-    """The usual probe: call the answer with the inputs in order."""
+    """The default probe: call the answer with the inputs in order."""
     return answer(*inputs.values())
 
 
@@ -93,7 +94,7 @@ ENDLESS = "endless"
 
 
 class _Endless(Exception):
-    """A decoder that goes on for ever is stopped with this."""
+    """Stops a decoder that would never end."""
 
 
 def decode_with(answer, inputs):
@@ -108,7 +109,7 @@ def decode_with(answer, inputs):
 
 
 def search_with(answer, inputs):
-    """As `decode_with`, for a search that follows several beginnings: the state tells the whole path.
+    """Like `decode_with`, for a search that follows several hypotheses: the state encodes the whole path.
 
     table (states, vocab, vocab): the logits (vocab,) in each state after each token; state 0 is the first,
     and token leads from a state to 7 * state + token + 1, modulo their number.
@@ -118,14 +119,14 @@ def search_with(answer, inputs):
                     lambda token, state: (table[state, token].clone(), (7 * state + token + 1) % len(table)))
 
 
-def _decoded(answer, others, most, model):
-    """What a decoder makes of model(token, state) from state 0 on; "endless" after `most` calls of it."""
+def _decoded(answer, others, limit, model):
+    """What a decoder makes of model(token, state) from state 0 on; "endless" after `limit` calls of it."""
     calls = 0
 
     def step(token, state):
         nonlocal calls
         calls += 1
-        if calls > most:
+        if calls > limit:
             raise _Endless
         return model(int(token), state)
 
@@ -152,7 +153,7 @@ def build_with(answer, inputs):
     learned = {name for name, _ in module.named_parameters(remove_duplicate=False)} & values.keys()
     unknown = [name for name in values if name in learned and name not in inputs["state"]]
     if inputs.get("whole") and unknown:
-        raise AttributeError(f"there are parameters that do not belong here: {', '.join(unknown)}")
+        raise AttributeError(f"the module has parameters that do not belong here: {', '.join(unknown)}")
     for name in learned & set(inputs["state"]):
         values[name] = _on_graph(inputs["state"][name])
     inputs["calls"] = _on_graph(inputs["calls"])
@@ -167,35 +168,36 @@ def build_with(answer, inputs):
 def _named_values(module, state, reads):
     """The module's parameters and buffers by one name each, those in `state` replaced by copies of it."""
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"{type(module).__name__} is no nn.Module: write class ...(nn.Module), and "
-                        "super().__init__() first in __init__")
+        raise TypeError(f"{type(module).__name__} is not an nn.Module. Write class ...(nn.Module), and "
+                        "call super().__init__() first in __init__")
     if type(module).forward is torch.nn.Module.forward:
         raise AttributeError(f"{type(module).__name__} has no method forward")
     values = dict(module.state_dict(keep_vars=True))
     missing = [name for name in dict.fromkeys([*state, *reads]) if name not in values]
     if missing:
-        raise AttributeError(f"no parameter or buffer is named {_some(missing)}; "
-                             f"there are: {_some([*values])}{_hidden_in_lists(module)}")
+        raise AttributeError(f"no parameter or buffer is named {_listed(missing)}. "
+                             f"The module has: {_listed([*values])}{_hidden_in_lists(module)}")
     for name, value in state.items():
         if values[name].shape != value.shape:
-            raise ValueError(f"{name} has shape {tuple(values[name].shape)}, expected {tuple(value.shape)}")
+            raise ValueError(f"{name} has shape {tuple(values[name].shape)}, but should have "
+                             f"{tuple(value.shape)}")
     names = {}
     for name in dict.fromkeys([*state, *reads, *values]):
         names.setdefault(id(values[name]), name)
     return {name: state[name].detach().clone() if name in state else values[name] for name in names.values()}
 
 
-def _some(names, most=3):
+def _listed(names, limit=3):
     """The first names, and how many more there are."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + more
+    more = f" and {len(names) - limit} more" if len(names) > limit else ""
+    return (", ".join(names[:limit]) or "none") + more
 
 
 def _hidden_in_lists(module):
     """A hint, if the module keeps other modules in a plain list."""
     lists = [name for name, value in vars(module).items() if isinstance(value, (list, tuple))
              and any(isinstance(part, torch.nn.Module) for part in value)]
-    return f" (self.{lists[0]} is a plain list, which hides its parts: nn.ModuleList)" if lists else ""
+    return f" (self.{lists[0]} is a plain list, which hides its parts. Use nn.ModuleList)" if lists else ""
 
 
 def _on_graph(value):
@@ -212,7 +214,10 @@ def call_with_functions(answer, inputs):
 
     {"function": "layer", "W": (d, d), "b": (d,)} becomes x -> tanh(x) W + b, and {"function": "norm",
     "gamma": (d,), "beta": (d,)} a layer norm with that gain and shift; {"function": "mix", "A": (n, n),
-    "W": (d, d')} becomes X -> tanh(A X W), which mixes the rows of X.
+    "W": (d, d')} becomes X -> tanh(A X W), which mixes the rows of X; {"function": "step", "W": (d, d_h),
+    "U": (d_h, d_h)} becomes (x, h) -> tanh(x W + h U), where whole numbers x pick rows of W; {"function":
+    "attention", "W": (d, d), "U": (d, d)} an attention (q, k, v, mask) -> (output, weights).  {"parts":
+    {"name": function, ...}} becomes an object with these functions.
     """
     built = {name: _with_functions(value) for name, value in inputs.items()}
     lists = {name: list(value) for name, value in built.items() if isinstance(value, list)}
@@ -226,11 +231,19 @@ def call_with_functions(answer, inputs):
 def _with_functions(value):
     if isinstance(value, list):
         return [_with_functions(part) for part in value]
+    if isinstance(value, dict) and "parts" in value:
+        return SimpleNamespace(**{name: _with_functions(part) for name, part in value["parts"].items()})
     if not (isinstance(value, dict) and "function" in value):
         return value
     kind, first, second = value.values()
+    if kind == "attention":
+        return lambda q, k, v, mask=None: tuple(
+            torch.nn.functional.scaled_dot_product_attention(q @ first, k, values, mask)
+            for values in (v @ second, torch.eye(k.size(1)).to(k).expand(len(k), -1, -1)))
     if kind == "layer":
         return lambda x: torch.tanh(x) @ first + second
+    if kind == "step":
+        return lambda x, h: torch.tanh((x @ first if x.is_floating_point() else first[x]) + h @ second)
     if kind == "mix":
         return lambda X: torch.tanh(first @ X @ second)
     return lambda x: torch.nn.functional.layer_norm(x, x.shape[-1:], first, second)
@@ -245,60 +258,145 @@ def call_watched(answer, inputs):
                      if isinstance(value, torch.Tensor) and value.requires_grad]]
 
 
+@torch.enable_grad()
+def call_and_trace(answer, inputs):
+    """The result is a list: what the answer returned, and how much each of its positions depends on each
+    position of the input X: (n, n), the norm of the gradient of output[:, i] to X[:, j]."""
+    X = inputs["X"] = inputs["X"].requires_grad_()
+    output = answer(*inputs.values())
+    rows = []
+    for i in range(X.size(1)):
+        gradient = None
+        if output.requires_grad:
+            gradient, = torch.autograd.grad(output[:, i].sum(), X, retain_graph=True, allow_unused=True)
+        rows.append(X.new_zeros(X.size(1)) if gradient is None else gradient.norm(dim=(0, 2)))
+    inputs["X"] = X.detach()
+    return [output.detach(), torch.stack(rows)]
+
+
+class _TableModel(torch.nn.Module):
+    """logits = E[inputs] + the mean of S[source]: as small as a translator can be."""
+
+    def __init__(self, E, S):
+        super().__init__()
+        self.E, self.S = torch.nn.Parameter(E.clone()), torch.nn.Parameter(S.clone())
+
+    def forward(self, source, inputs):
+        return self.E[inputs] + self.S[source].mean(dim=1, keepdim=True)
+
+
+@torch.enable_grad()
+def call_and_train(answer, inputs):
+    """A training step is called once for each of inputs["batches"], (source, target) pairs, with a model of
+    the tables E (vocab, vocab) and S (words, vocab) and SGD at inputs["rate"].  The result is a list: what
+    the calls returned, then E and S as they are afterwards."""
+    model = _TableModel(inputs["E"], inputs["S"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=inputs["rate"])
+    losses = [answer(model, optimizer, source, target, inputs["pad_id"])
+              for source, target in inputs["batches"]]
+    return [*losses, model.E.detach(), model.S.detach()]
+
+
 def call_and_draw(answer, inputs):
-    """An answer that draws from inputs["generator"], the number of its seed, is called 25 times with one
-    generator, then twice with that generator anew.  The result lists what each call returned, and its other
-    arguments as it left them.
+    """An answer that draws from inputs["generator"], which is given as a seed, is called 25 times with one
+    generator, then twice with a new generator of the same seed.  The result lists what each call returned,
+    and the other arguments after the call.  inputs["table"] (contexts, vocab) becomes a model, step(ids),
+    that looks up the logits (B, vocab) of the next token: the sum of a row of ids tells its context.
     """
     found = []
     for times in (25, 2):
         generator = torch.Generator().manual_seed(inputs["generator"])
         for _ in range(times):
             given = decode(encode(inputs))
-            output = answer(*{**given, "generator": generator}.values())
+            output = answer(*{**given, **_model_of(given), "generator": generator}.values())
             found.append([output, given])
     return found
 
 
+class Block(torch.nn.Module):
+    """x -> x + tanh(x W): what `stack_with` has stacked."""
+
+    def __init__(self, W):
+        super().__init__()
+        self.W = torch.nn.Parameter(W.detach().clone())
+
+    def forward(self, x):
+        return x + torch.tanh(x @ self.W)
+
+
+@torch.enable_grad()
+def stack_with(answer, inputs):
+    """An answer that stacks blocks is given make_block, whose k-th call gives a `Block` with
+    inputs["weights"][k], and inputs["n"].  The result is a list: what the stack makes of inputs["x"], how
+    often make_block was called, how many parameters the stack has, and what it makes of x after a step of
+    gradient descent on them.
+    """
+    made, weights, x = [], inputs["weights"], inputs["x"]
+
+    def make_block():
+        made.append(Block(weights[len(made) % len(weights)]))
+        return made[-1]
+
+    module = answer(make_block, inputs["n"])
+    if not isinstance(module, torch.nn.Module):
+        raise TypeError(f"{type(module).__name__} is no nn.Module")
+    first = module(x.clone())
+    calls, parameters = len(made), list(module.parameters())
+    found = torch.autograd.grad(first.pow(2).mean(), parameters, allow_unused=True) if parameters else []
+    with torch.no_grad():
+        for parameter, grad in zip(parameters, found, strict=True):
+            parameter.sub_(0.5 * (0 if grad is None else grad))
+        return [first, calls, len(parameters), module(x.clone())]
+
+
+def _model_of(given):
+    """step(ids) of `call_and_draw`, under the name of its table."""
+    table = given.get("table")
+    return {} if table is None else {"table": lambda ids: table[ids.sum(dim=-1) % len(table)]}
+
+
 # How an answer is put to use; a lesson whose answers are no plain functions of data adds its own.
 PROBES = {"call": call, "decode": decode_with, "search": search_with, "build": build_with,
-          "functions": call_with_functions, "watched": call_watched, "draws": call_and_draw}
+          "functions": call_with_functions, "watched": call_watched, "traced": call_and_trace,
+          "trained": call_and_train, "draws": call_and_draw, "stack": stack_with}
 
 
-LENT = "lent: "  # stands before the name of a lent reference among the calls of an observation
-_lent = {"called": set(), "running": False}  # which lent references were called, and whether one of them runs
+# A reference that stands in for an earlier answer: how its calls are named in an observation, which of them
+# were called, and whether one is running.
+SUBSTITUTED = "substituted: "
+_substituted = {"called": set(), "running": False}
 
 
-def lend(name, reference):
-    """The reference in place of an earlier answer called `name`, which notes that it is called.
+def substitute(name, reference):
+    """The reference in place of an earlier answer called `name`; it records when it is called.
 
-    What it calls itself is not noted.  A class notes that a module is made of it.
+    Calls that it makes itself are not recorded.  A class records that it is instantiated.
     """
     def noted(function):
         @functools.wraps(function)
         def call(*args, **more):
-            if _lent["running"]:
+            if _substituted["running"]:
                 return function(*args, **more)
-            _lent["called"].add(LENT + name)
-            _lent["running"] = True
+            _substituted["called"].add(SUBSTITUTED + name)
+            _substituted["running"] = True
             try:
                 return function(*args, **more)
             finally:
-                _lent["running"] = False
+                _substituted["running"] = False
         return call
     if not isinstance(reference, type):
         return noted(reference)
     return type(reference.__name__, (reference,), {"__init__": noted(reference.__init__)})
 
 
-def lent_calls(observations):
-    """The names of the lent references that an answer called."""
+def substituted_calls(observations):
+    """The names of the substituted references that an answer called."""
     calls = {name for seen in observations for name in seen["calls"]}
-    return {name.removeprefix(LENT) for name in calls if name.startswith(LENT)}
+    return {name.removeprefix(SUBSTITUTED) for name in calls if name.startswith(SUBSTITUTED)}
 
 
 class _Calls(TorchFunctionMode):
-    """Notes the name of every torch function that runs."""
+    """Records the name of every torch function that runs."""
 
     def __init__(self):
         super().__init__()
@@ -310,12 +408,12 @@ class _Calls(TorchFunctionMode):
 
 
 def observe(answer, inputs, probe="call", gradients=True):
-    """Call `answer` on copies of `inputs` and write down what happened, as plain data.
+    """Call `answer` on copies of `inputs` and record what happened, as plain data.
 
     inputs: {"name": value} in the order of the signature.  Returns {"output", "inputs" (as they are
     after the call), "gradients" (of a fixed weighted sum of the outputs; None where none flows),
-    "calls" (torch functions that ran, and lent references), "error" (None, or type, message, line)}.
-    Gradients are asked for in float32 only.  What torch warns of is not shown.
+    "calls" (torch functions that ran, and substituted references), "error" (None, or type, message, line)}.
+    Gradients are computed in float32 only.  Warnings of torch are not shown.
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -325,13 +423,14 @@ def observe(answer, inputs, probe="call", gradients=True):
 def _observed(answer, inputs, probe, gradients):
     seen = {"output": None, "inputs": None, "gradients": None, "calls": [], "error": None}
     given = decode(encode(inputs))
-    _lent.update(called=set(), running=False)
+    _substituted.update(called=set(), running=False)
     try:
         with _Calls() as calls:
             output = PROBES[probe](answer, given)
-        seen.update(output=encode(output), inputs=encode(given), calls=sorted(calls.names | _lent["called"]))
+        seen.update(output=encode(output), inputs=encode(given),
+                    calls=sorted(calls.names | _substituted["called"]))
     except (Exception, SystemExit) as problem:
-        seen.update(error=explain(problem), calls=sorted(_lent["called"]))
+        seen.update(error=explain(problem), calls=sorted(_substituted["called"]))
     if gradients and not seen["error"]:
         try:
             seen["gradients"] = _gradients(answer, inputs, probe)

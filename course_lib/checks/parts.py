@@ -1,4 +1,4 @@
-"""Well-defined parts of an item's inputs, derived from the inputs themselves for all items alike: those
+"""Well-defined parts of an item's inputs, derived from the inputs in the same way for all items: those
 without a mask, those with B = 1, the calls in eval mode ...
 
 A case is one call of an answer: (number of the trial, entry of its output), where the entry is None for
@@ -16,7 +16,7 @@ LARGE = 80.0  # exp of more overflows in float32
 
 @dataclass(frozen=True)
 class Part:
-    """within, beyond: "on inputs without a mask", "on inputs with a mask".  cases: all that lie within."""
+    """within, beyond: "on inputs without a mask", "on inputs with a mask".  cases: those within."""
 
     within: str
     beyond: str
@@ -36,7 +36,7 @@ def parts(item, inputs, expected):
         for value in values:
             others = [other for other in values if other != value]
             cases = frozenset(case for case, one in facts.items() if one.get(key) == value)
-            found.append(Part(value, others[0] if len(others) == 1 else "on all others", cases))
+            found.append(Part(value, others[0] if len(others) == 1 else "on all other inputs", cases))
     found = [part for part in found if len(part.cases) < len(facts)]
     return sorted(found, key=lambda part: -len(part.cases)), list(facts)
 

@@ -1,6 +1,6 @@
-"""Which statements an answer reaches: those that bind its name, or a name that these use, and so on.
+"""Find the statements that an answer reaches: those that bind its name, or a name that these use, and so on.
 
-Found in the source of a notebook's answer cells, without running it, in time linear in its length.
+This examines the source of a notebook's answer cells, without running it, in time linear in its length.
 """
 
 import ast
@@ -59,25 +59,26 @@ def parts(source):
     return tuple(found)
 
 
-def reached(own, others, name, lent=()):
-    """The Parts of an answer's cell `own` and of `others` that `name` leads to.
+def reached(cell, others, name, substituted=()):
+    """The Parts of an answer's `cell` and of `others` that `name` leads to.
 
-    lent: names that are judged by themselves; they lead no further than the own cell.
+    substituted: names that are judged by themselves; they lead no further than their own cell.
     """
     bound = defaultdict(list)
-    for part in (*own, *others):
+    for part in (*cell, *others):
         for each in part.binds:
             bound[each].append(part)
     if name not in bound:  # if anything binds it, then what does not say what it binds
-        return [part for part in own if part.strings or ANYTHING in part.binds]
-    mine, found, known, wanted = set(map(id, own)), {}, set(), [name, FROM_STAR, ANYTHING]
+        return [part for part in cell if part.strings or ANYTHING in part.binds]
+    own_cell, found, known, wanted = set(map(id, cell)), {}, set(), [name, FROM_STAR, ANYTHING]
     while wanted:
         each = wanted.pop()
         if each in known:
             continue
         known.add(each)
         for part in bound.get(each, ()):
-            if id(part) not in found and (id(part) in mine or each not in lent and each != ANYTHING):
+            further = each not in substituted and each != ANYTHING
+            if id(part) not in found and (further or id(part) in own_cell):
                 found[id(part)] = part
                 wanted.extend(part.uses)
     return list(found.values())

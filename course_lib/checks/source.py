@@ -1,4 +1,4 @@
-"""The code of a cell: as Python once IPython has transformed it, with the strings in it that are run."""
+"""The code of a cell: as Python, after IPython has transformed it, with the strings that it executes."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ LONGEST = 200  # characters of a string that is put together of others
 
 
 def parsed(text):
-    """(text, tree), transformed by IPython where it is no Python yet; (text, None) if it is none then."""
+    """(text, tree), transformed by IPython if necessary; (text, None) if it is not Python even then."""
     tree = _tree(text)
     if tree is None and len(COMMAND.findall(text)) <= COMMANDS:
         from IPython.core.inputtransformer2 import TransformerManager  # it rewrites text and runs none of it
@@ -48,7 +48,7 @@ def by_line(text, tree):
 
 
 def walk(nodes):
-    """All nodes beneath some, and these."""
+    """The given nodes and all nodes beneath them."""
     for node in nodes:
         yield from ast.walk(node)
 

@@ -1,4 +1,4 @@
-"""What a graded item is: its inputs, its right answer, and the wrong answers that have a name."""
+"""The definition of a graded item: its inputs, its right answer, and the wrong answers that have a name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,10 +10,20 @@ from .observe import in_float64
 
 @dataclass
 class Mistake:
-    """A wrong answer that people really give, and the sentence that tells them so."""
+    """A wrong answer that people really give, and the sentence that explains it to them."""
 
     answer: Callable
     sentence: str
+
+
+@dataclass
+class Planted(Mistake):
+    """The bug in the code that a debug item hands out; its sentence is for teachers only.
+
+    symptom: maps (the code with the bug, usual inputs) to the sentence that the check shows, with a number.
+    """
+
+    symptom: Callable
 
 
 @dataclass
@@ -33,6 +43,7 @@ class Item:
     properties: (holds(inputs, output) -> bool, sentence) pairs, asked before values are compared.
     gradients: whether gradients must flow from the results to the inputs.
     view: maps (inputs, result) to what is compared, where the result itself is drawn at random.
+    kind: "build", what the lesson shows; "transfer", what follows from it; "debug", code with a planted bug.
     """
 
     name: str
@@ -48,12 +59,21 @@ class Item:
     gradients: bool = True
     probe: str = "call"
     view: Callable | None = None
+    kind: str = "build"
+    planted: Planted | None = None
     mistakes: dict[str, Mistake] = field(default_factory=dict)
 
     def mistake(self, sentence):
         """Decorator: a function that gives a wrong answer, named by its own name."""
         def register(answer):
             self.mistakes[answer.__name__] = Mistake(answer, sentence)
+            return answer
+        return register
+
+    def plant(self, sentence, symptom):
+        """Decorator: the code with the bug that a debug item hands out."""
+        def register(answer):
+            self.kind, self.planted = "debug", Planted(answer, sentence, symptom)
             return answer
         return register
 
