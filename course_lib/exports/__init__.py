@@ -1,8 +1,8 @@
-"""The course for others: what students get, and what other systems read.
+"""Export the course: the release for students, and formats that other systems read.
 
-release    what students get            nbgrader   a course for nbgrader
-gradescope an autograder for Gradescope  github     a workflow for a student's repository
-lms        CSV of the grades for Canvas and Moodle
+release.py makes the folder for students.  nbgrader.py, gradescope.py and github.py export the exercises to
+other graders, lms.py exports the grades to Canvas and Moodle; templates/ holds their files.  Begin with
+`export` below.
 """
 
 import contextlib
@@ -22,47 +22,48 @@ TARGETS = {"nbgrader": "nbgrader", "gradescope": "gradescope", "github": "github
 
 
 class ExportError(ValueError):
-    """What was asked for can't be written, and why, in one line."""
+    """The export cannot be written; the message says why, in one line."""
 
 
 def export(target, out, key=None, grades=None):
-    """Write the course for `target` to `out`.  Returns the line to tell the teacher.  Raises ExportError.
+    """Write the course for `target` to `out`.  Returns the line to print.  Raises ExportError.
 
-    key: the one exercise that is meant, where a target may be for one.  grades: the folder of results.
+    key: export only this exercise, for targets that allow it.  grades: the folder of results.
     """
     if target not in TARGETS:
-        raise ExportError(f"can't export to {target!r}; there are: {', '.join(TARGETS)}")
+        raise ExportError(f"cannot export to {target!r}. Choose one of: {', '.join(TARGETS)}")
     module, takes = importlib.import_module(f".{TARGETS[target]}", __name__), TARGETS[target] == "lms"
     if key and not takes and target != "gradescope":
-        raise ExportError(f"{target} takes all exercises: leave {key!r} out")
+        raise ExportError(f"{target} always gets all exercises. Leave {key!r} out")
     if takes != (grades is not None):
-        raise ExportError(f"{target} needs the results: --grades DIR" if takes else
-                          f"--grades is for canvas and moodle, not for {target}")
+        raise ExportError(f"{target} needs the results. Add --grades DIR" if takes else
+                          f"--grades applies to canvas and moodle, not to {target}")
     stems = [resolve(key)] if key else None
     return module.write(Path(out), target, stems, grades)
 
 
 def stems():
-    """The exercises that this copy of the course holds, in order.  Raises ExportError if there is none."""
+    """The exercises in this copy of the course, in order.  Raises ExportError if there are none."""
     found = {path.stem for folder in ("solutions", exercise.PRISTINE)
              for path in (exercise.ROOT / folder).glob("[0-9][0-9]_*.ipynb")}
     if not found:
-        raise ExportError(f"{exercise.ROOT}: neither solutions/ nor {exercise.PRISTINE}/ in it, "
-                          "so no copy of the course that exercises can be taken from")
+        raise ExportError(f"{exercise.ROOT}: contains neither solutions/ nor {exercise.PRISTINE}/, so no "
+                          "exercises can be exported from this copy of the course")
     return sorted(found)
 
 
 def resolve(key):
-    """The stem of one of `stems` that '01', '1' or a whole name means.  Raises ValueError."""
+    """The stem among `stems` that '01', '1' or a full name stands for.  Raises ValueError."""
     from ..checks import resolve
     stem, known = resolve(key), stems()
     if stem not in known:
-        raise ExportError(f"this copy of the course lacks the exercise {stem}; it has: {', '.join(known)}")
+        raise ExportError(f"this copy of the course does not have the exercise {stem}. It has: "
+                          f"{', '.join(known)}")
     return stem
 
 
 def template(name):
-    """A template of this package.  It makes scripts and settings, no pages: nothing is escaped."""
+    """A template of this package, for scripts and settings, not pages: nothing is escaped."""
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), keep_trailing_newline=True,
                                      undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
     return environment.get_template(name)
@@ -70,15 +71,15 @@ def template(name):
 
 @contextlib.contextmanager
 def new_folder(target):
-    """An empty folder to fill; what it holds at the end becomes the content of `target`, all or nothing.
+    """An empty folder to fill; in the end its content becomes the content of `target`, all or nothing.
 
-    Raises ExportError if `target` is no empty folder.
+    Raises ExportError if `target` is not an empty folder.
     """
     target, made = Path(target), not Path(target).exists()
     if target.exists() and not target.is_dir():
-        raise ExportError(f"{target}: a file, not a folder")
+        raise ExportError(f"{target}: this is a file, not a folder")
     if not made and {path.name for path in target.iterdir()} - {PART}:
-        raise ExportError(f"{target}: not empty; give a new or an empty folder")
+        raise ExportError(f"{target}: this folder is not empty. Choose a new or an empty folder")
     part = target / PART
     shutil.rmtree(part, ignore_errors=True)
     part.mkdir(parents=True)
@@ -94,10 +95,10 @@ def new_folder(target):
 
 @contextlib.contextmanager
 def new_file(target):
-    """A path to write to; the file becomes `target`, whole or not at all.  Raises ExportError."""
+    """A path to write to; the file becomes `target`, completely or not at all.  Raises ExportError."""
     target = Path(target)
     if target.exists() or target.is_symlink():
-        raise ExportError(f"{target}: exists already; remove it, or give another name")
+        raise ExportError(f"{target}: already exists. Remove it, or choose another name")
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_name(f"{PART}.{os.getpid()}")
     try:

@@ -1,9 +1,9 @@
-"""`course export canvas|moodle CSV --grades DIR`: the points of a class as those systems import them.
+"""`course export canvas|moodle CSV --grades DIR`: the points of a class, in the format those systems import.
 
-A student is known by the name of the folder that was graded.  What Canvas and Moodle call the files
-of a bulk download is understood, so that their own numbers come back to them.  A student chooses how
-the name of a file ends: only what the system itself put in front of it is read as a number, and a
-number that two students' notebooks claim is left out.
+Students are identified by the name of the folder that was graded.  The file names of bulk downloads from
+Canvas and Moodle are understood, so that the systems get their own IDs back.  Students choose how the name
+of a file ends, so only the part that the system put in front of it is read as an ID, and an ID claimed by
+the notebooks of two students is left out.
 """
 
 import csv
@@ -13,7 +13,7 @@ import json
 import re
 from pathlib import Path
 
-from ..grading.report import cell
+from ..grading.reports.report import cell
 from . import ExportError, new_file
 
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
@@ -27,10 +27,10 @@ MOODLE_NAME = re.compile(r"(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_file(?:
 def write(out, target, only, grades):
     """Write the CSV.  only: [stem] for one exercise.  grades: a folder that `course grade` wrote."""
     found = read(Path(grades))
-    told = [one for one in found if one["exercise"] and one["status"] in ("graded", "unreadable")]
-    marks = [one for one in told if not only or one["exercise"] in only]
+    gradable = [one for one in found if one["exercise"] and one["status"] in ("graded", "unreadable")]
+    marks = [one for one in gradable if not only or one["exercise"] in only]
     if not marks:
-        raise ExportError(f"{grades}: no graded notebook in it" + (f" of {only[0]}" if only else ""))
+        raise ExportError(f"{grades}: contains no graded notebook" + (f" for {only[0]}" if only else ""))
     layout, pattern = FORMATS[target]
     marks = [{**one, "known": pattern.fullmatch(one["student"])} for one in marks]
     disputed = _disputed(marks)
@@ -40,25 +40,26 @@ def write(out, target, only, grades):
     rows.writerows([cell(value) for value in row] for row in layout(kept))
     with new_file(out) as part:
         part.write_text(text.getvalue(), encoding="utf-8", newline="")
+    left_out = len(found) - len(gradable)
     return (f"{out}: {len(_by_student(kept))} students, {len(kept)} notebooks"
-            + (f"; {len(found) - len(told)} that could not be graded left out" if told != found else "")
-            + "".join(f"\n{target} ID {number} left out, for more than one notebook claims it: "
+            + (f"; {left_out} left out, because they could not be graded" if left_out else "")
+            + "".join(f"\n{target} ID {number} was left out, because more than one notebook claims it: "
                       f"{', '.join(paths)}" for number, paths in disputed.items()))
 
 
 def _disputed(marks):
-    """{ID: paths} of every ID that two names claim, or two notebooks of one exercise."""
+    """{ID: paths} for every ID claimed by two names, or by two notebooks of one exercise."""
     claims = {}
     for one in marks:
         if one["known"]:
             claims.setdefault(one["known"]["id"], []).append(one)
-    return {number: [one["path"] for one in mine] for number, mine in sorted(claims.items())
-            if len({one["known"]["name"] for one in mine}) > 1
-            or len({one["exercise"] for one in mine}) < len(mine)}
+    return {number: [one["path"] for one in theirs] for number, theirs in sorted(claims.items())
+            if len({one["known"]["name"] for one in theirs}) > 1
+            or len({one["exercise"] for one in theirs}) < len(theirs)}
 
 
 def read(folder):
-    """The submissions of results.json in a folder.  Raises ExportError if it is not there, or damaged."""
+    """The submissions of results.json in a folder.  Raises ExportError if the file is missing or damaged."""
     path = folder / "results.json"
     try:
         found = json.loads(path.read_text(encoding="utf-8"))["submissions"]
@@ -68,10 +69,10 @@ def read(folder):
             for item in one["items"]:
                 _need(item, name=str, points=int, max_points=int, passed=bool, message=str, status=str)
     except (FileNotFoundError, NotADirectoryError):
-        raise ExportError(f"{folder}: no results.json in it; first: course grade SUBMISSIONS "
+        raise ExportError(f"{folder}: contains no results.json. First run: course grade SUBMISSIONS "
                           f"--out {folder}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ExportError(f"{path}: not what course grade writes; grade again into a new folder") from None
+        raise ExportError(f"{path}: was not written by course grade. Grade again into a new folder") from None
     return found
 
 
@@ -85,10 +86,10 @@ def canvas(marks):
     exercises = _worth(marks)
     yield [*CANVAS, *map(_title, exercises)]
     yield ["    Points Possible", "", "", "", "", *exercises.values()]
-    for student, known, mine in _by_student(marks):
+    for student, known, theirs in _by_student(marks):
         who = [known["name"], known["id"], "", ""] if known else [student, "", "", student]
         who[0] = who[0].replace("Points Possible", "Points-Possible")  # the second line's mark
-        yield [*who, "", *(mine[stem]["score"] if stem in mine else "" for stem in exercises)]
+        yield [*who, "", *(theirs[stem]["score"] if stem in theirs else "" for stem in exercises)]
 
 
 def moodle(marks):
@@ -98,17 +99,17 @@ def moodle(marks):
         yield [*MOODLE, "Grade", "Maximum Grade", "Last modified (grade)", "Feedback comments"]
     else:
         yield MOODLE + [f"{_title(stem)}{end}" for stem in exercises for end in ("", " feedback comments")]
-    for student, known, mine in _by_student(marks):
+    for student, known, theirs in _by_student(marks):
         who = [f"Participant {known['id']}", known["name"], "", ""] if known else [
             "", "", student if "@" in student else "", "" if "@" in student else student]
-        for stem, worth in exercises.items():
-            score, text = (mine[stem]["score"], comment(mine[stem])) if stem in mine else ("", "")
-            who += [score, worth, "", text] if len(exercises) == 1 else [score, text]
+        for stem, max_points in exercises.items():
+            score, text = (theirs[stem]["score"], comment(theirs[stem])) if stem in theirs else ("", "")
+            who += [score, max_points, "", text] if len(exercises) == 1 else [score, text]
         yield who
 
 
 def comment(one):
-    """What a student reads in Moodle about one notebook: HTML, a line for each item."""
+    """The feedback that a student reads in Moodle about one notebook: HTML, one line for each item."""
     lines = []
     for item in one["items"]:
         say = item.get("remark") if item["points"] else item["message"]
@@ -128,13 +129,13 @@ def _worth(marks):
 
 
 def _by_student(marks):
-    """[(student, what the system calls them or None, {exercise: result})], in order."""
+    """[(student, their name and ID in the system or None, {exercise: result})], in order."""
     found = {}
     for one in sorted(marks, key=lambda one: one["student"]):
         who = one["known"]["id"] if one["known"] else one["student"]
         found.setdefault((bool(one["known"]), who), []).append(one)
-    return [(mine[0]["student"], mine[0]["known"], {one["exercise"]: one for one in mine})
-            for mine in found.values()]
+    return [(theirs[0]["student"], theirs[0]["known"], {one["exercise"]: one for one in theirs})
+            for theirs in found.values()]
 
 
 FORMATS = {"canvas": (canvas, CANVAS_NAME), "moodle": (moodle, MOODLE_NAME)}

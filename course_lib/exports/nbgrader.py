@@ -1,7 +1,7 @@
 """`course export nbgrader DIR`: a course folder for nbgrader, with the solutions as its source.
 
-nbgrader runs whatever a student hands in, whole, as the user who grades; our grader takes the answers
-alone and compares outside.  The check cells are the same.
+nbgrader runs the whole notebook that a student hands in, as the user who grades.  Our grader takes only the
+answers, and compares outside their process.  The check cells are the same.
 """
 
 from .. import exercise
@@ -12,10 +12,10 @@ def write(out, target, only, grades):
     """Write DIR/source/NN_name/NN_name.ipynb and DIR/nbgrader_config.py into a new or empty folder."""
     lacking = [stem for stem in stems() if not (exercise.ROOT / "solutions" / f"{stem}.ipynb").exists()]
     if lacking:
-        raise ExportError("nbgrader makes its assignments from the solutions, and this copy of the course "
-                          f"lacks those of {', '.join(lacking)}")
+        raise ExportError("nbgrader makes its assignments from the solutions, but this copy of the course "
+                          f"has none for {', '.join(lacking)}")
     with new_folder(out) as folder:
-        config = template("nbgrader_config.py.j2").render(stub=repr(exercise.STUB))
+        config = template("nbgrader_config.py.j2").render()
         (folder / "nbgrader_config.py").write_text(config, encoding="utf-8")
         for stem in stems():
             notebook = exercise.read(exercise.ROOT / "solutions" / f"{stem}.ipynb")

@@ -1,7 +1,7 @@
-"""`course release DIR`: what students get, the course without its solutions, with a README of its own.
+"""`course release DIR`: the folder for students, which is the course without solutions, with its own README.
 
 Everything else works there: the lessons, the exercises, `course status, check, hint, reset, update`, and
-grading too.  The checks hold the right answers by design, and course_lib is in the release.
+even grading.  The checks contain the right answers by design, and course_lib is part of the release.
 """
 
 import re
@@ -15,16 +15,16 @@ FILES = ("LICENSE", "LICENSE-CONTENT", "Makefile", "conftest.py", "constraints.t
          "pyproject.toml", ".gitattributes", ".gitignore")
 FOLDERS = ("course_lib", "docs")
 TESTS = {"release_conftest.py": "conftest.py", "release_tests.py": "test_release.py"}
-TRACES = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md")
 AUTHORING = re.compile(r"^(notebooks|diagrams|exercises|grade|bench|site|claims):.*\n(\t.*\n)*\n?",
                        re.MULTILINE)  # verbs of the Makefile
 LESSONS = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)  # the table in README.md
-LENGTH = "line-length = 110\n"  # of ruff; what a student writes there is nobody's to lint
+LENGTH = "line-length = 110\n"  # of ruff; what students write should not be linted
 UNLINTED = 'extend-exclude = ["exercises", "notebooks", ".pristine", ".course", "backups"]\n'
 
 
 def release(target):
-    """Write the release into the new or empty folder `target`.  Returns the line to tell the teacher."""
+    """Write the release into the new or empty folder `target`.  Returns the line to print."""
     with new_folder(target) as folder:
         fill(folder)
     return (f"{target}: {len(stems())} exercises, no solutions. Try it as a student: "
@@ -32,17 +32,17 @@ def release(target):
 
 
 def fill(folder):
-    """Write a release into an empty folder.  Raises ExportError if this is no whole copy of the course."""
+    """Write a release into an empty folder.  Raises ExportError if this copy of the course is incomplete."""
     home = exercise.ROOT
     needed = ("README.md", *FILES, *FOLDERS, "notebooks")
     lost = [name for name in needed if name[0] != "." and not (home / name).exists()]
     if lost:
-        raise ExportError(f"{home}: no whole copy of the course, it lacks {', '.join(lost)}")
+        raise ExportError(f"{home}: this copy of the course is incomplete; it lacks {', '.join(lost)}")
     for name in FILES:
         if (home / name).exists():
             shutil.copy(home / name, folder / name)
     for name in FOLDERS:
-        shutil.copytree(home / name, folder / name, ignore=TRACES)
+        shutil.copytree(home / name, folder / name, ignore=LEFT_OUT)
     _readme(home, folder)
     _lessons(home, folder)
     _exercises(folder)
@@ -50,7 +50,7 @@ def fill(folder):
 
 
 def _readme(home, folder):
-    """A student's README, with README.md's table of the lessons; a Makefile without the authors' verbs."""
+    """A README for students, with the lesson table from README.md; a Makefile without authors' commands."""
     lessons = next(table for table in LESSONS.findall((home / "README.md").read_text(encoding="utf-8"))
                    if "notebooks/" in table)
     page = (TEMPLATES / "release_README.md").read_text(encoding="utf-8")
@@ -61,16 +61,16 @@ def _readme(home, folder):
 
 
 def _lessons(home, folder):
-    """The lessons as they are stored: the working copy of whoever releases may hold other files."""
+    """The lessons as they are stored; the teacher's working copy may contain other files."""
     (folder / "notebooks").mkdir()
     if (home / "notebooks" / "images").exists():
-        shutil.copytree(home / "notebooks" / "images", folder / "notebooks" / "images", ignore=TRACES)
+        shutil.copytree(home / "notebooks" / "images", folder / "notebooks" / "images", ignore=LEFT_OUT)
     for path in sorted((home / "notebooks").glob("[0-9][0-9]_*.ipynb")):
         shutil.copy(path, folder / "notebooks")
 
 
 def _exercises(folder):
-    """Every exercise twice: to work in, and as it was handed out, for `course reset` and the grader."""
+    """Every exercise twice: one copy to work in, and the original for `course reset` and the grader."""
     for name in ("exercises", exercise.PRISTINE):
         (folder / name).mkdir()
         for stem in stems():
@@ -79,7 +79,7 @@ def _exercises(folder):
 
 
 def _tests(folder):
-    """The tests that make sense there, and a ruff that leaves a student's exercises alone."""
+    """The tests that make sense there, and settings of ruff that leave students' exercises alone."""
     (folder / "tests").mkdir()
     for source, name in TESTS.items():
         shutil.copy(TEMPLATES / source, folder / "tests" / name)

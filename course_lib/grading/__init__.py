@@ -1,27 +1,11 @@
 """The grader: a submission's answers run in a kernel of their own, and are judged outside it.
 
-submissions  what there is to grade          merge       the notebook that is graded
-kernel       runs cells, and only computes   wire        what a kernel said, as hostile data
-inside       the part that runs in it        sitting     one notebook's way through its kernel
-plugin       cells as pytest items, on nbval grade       one notebook, or a class
-question     what is the same for everybody  gradebook   the folder of results
-report       CSV, JSON, JUnit and the pages  pages       feedback, and the teacher's index
-words        what it says beyond the checks  overview    the class on one page
-evidence     what a page shows of a wrong answer
-references   right answers, to run in a kernel
-workers      reading and grading, bounded    pool, limits: the processes for it, and what these may use
-cluster      on many machines
-traces       what a cell may leave behind    bench, rivals: how fast it is
-
-Where the system is Linux, kernels are forked from a process that has imported torch once:
-
-forked       such a kernel                   lanes       the grader's side of the warm process
-warm         the warm process                watch       over what a submission uses, and its end
-shell        IPython in a submission's own   frames      messages between it and the grader
-sandbox      the walls around it             layers      which of them hold on this machine
-namespaces, seccomp, linux: what they are    reach       what may be read, and nothing else
-    made of                                  usage       memory, descriptors, room on disk
-cgroups      the same, counted by the kernel
+classroom.py grades a class: submissions.py finds the notebooks, workers.py has several read and graded at a
+time (pool.py, limits.py), cluster.py on many machines.  grade.py grades one notebook: merge.py puts its
+answers into the pristine exercise, nbval_plugin.py makes pytest items of the cells, and session.py leads
+them through a kernel (kernels/, in the sandbox of sandbox/) to their verdicts, with the inputs of
+question.py and the right answers of references.py.  reports/ writes what comes out; learner.py is `course
+check`, `hint`, `reset` and `status`.  Begin with grade.py.
 """
 
 import re
@@ -33,8 +17,9 @@ warnings.filterwarnings("ignore", r"This process \(pid=\d+\) is multi-threaded, 
                         DeprecationWarning, r"multiprocessing\.popen_fork|course_lib\.grading")
 
 KEEPS_FILES = {"namespaces", "Landlock"}  # the layers of the sandbox that keep files out of reach
-CAUTION = ("Where neither namespaces nor Landlock hold, an answer can read every file that the grader's user "
-           "can read, the right answers among them: this sandbox protects from accidents, not from malice.")
+CAUTION = ("Where neither namespaces nor Landlock are active, an answer can read every file that the "
+           "grader's user can read, including the right answers. This sandbox protects against accidents, "
+           "not against malice.")
 
 
 def caution(sandbox):

@@ -1,7 +1,7 @@
-"""Grade on a Dask cluster: the notebooks go to its workers, the results come back (course-lib[cluster]).
+"""Grade on a Dask cluster: notebooks are sent to its workers, and results come back (course-lib[cluster]).
 
-Dask gives what a worker had to another one when it is lost.  A Dask worker grades one notebook at a time, in
-a worker process of its own (pool.py) that notebooks can't wear out; give each one thread.
+If a Dask worker is lost, Dask gives its notebooks to another one.  A Dask worker grades one notebook at a
+time, in a separate worker process (pool.py), so that notebooks cannot harm it; give each worker one thread.
 """
 
 import concurrent.futures
@@ -19,9 +19,9 @@ from . import GradingError, pool, submissions, workers
 from .grade import grade_submission, ungraded
 from .merge import code_digest
 
-EXTRA = "--dask needs Dask: pip install -c constraints.txt -e .[cluster]"
+EXTRA = "--dask needs Dask. Install it with: pip install -c constraints.txt -e .[cluster]"
 ANSWER = 10  # seconds at most for the scheduler to answer
-AHEAD = 4  # submissions handed out for each worker: it need not wait, and memory does not grow with the class
+AHEAD = 4  # submissions sent ahead for each worker: none has to wait, and memory does not grow with the class
 _alone = threading.Lock()  # a pool serves one at a time
 
 
@@ -42,11 +42,11 @@ def each(todo, settings, address):
             yield one, _result(one, future, address)
 
 
-def _in_turn(todo, submit, most):
-    """(submission, its future) of each, as they are done; at most so many are under way."""
+def _in_turn(todo, submit, limit):
+    """(submission, its future) of each, as they finish; at most `limit` are under way."""
     left, waiting = iter(todo), {}
     while True:
-        for one in itertools.islice(left, most - len(waiting)):
+        for one in itertools.islice(left, limit - len(waiting)):
             waiting[submit(one)] = one
         if not waiting:
             return
@@ -56,9 +56,10 @@ def _in_turn(todo, submit, most):
 
 
 def remote(submission, content, settings, digest, mine):
-    """What a Dask worker does: grades a notebook that is sent along.  mine: the notebook's own digest."""
+    """What a Dask worker does: grade the notebook that was sent.  mine: the notebook's own digest."""
     if digest != code_digest():
-        raise GradingError("a Dask worker runs another version of the course; start all with the same")
+        raise GradingError("a Dask worker runs a different version of the course. Start all workers with the "
+                           "same version")
     with _alone, tempfile.TemporaryDirectory(prefix="course-cluster-") as folder:
         path = Path(folder, f"{submission.exercise}.ipynb")
         path.write_bytes(content)
@@ -70,9 +71,9 @@ def remote(submission, content, settings, digest, mine):
 
 @functools.cache
 def _pool():
-    """The worker process of this Dask worker, for all that it grades."""
-    from . import kernel, plugin, sitting  # noqa: F401  (its limit on memory counts from here)
-    multiprocessing.current_process().daemon = False  # it is one under a nanny, and could start no process
+    """The worker process in which this Dask worker grades all its notebooks."""
+    from . import nbval_plugin, session  # noqa: F401  (the limit on memory counts from here)
+    multiprocessing.current_process().daemon = False  # a nanny's daemon could start none
     return pool.Pool(_grade)
 
 
@@ -90,16 +91,17 @@ def _result(one, future, address):
     try:
         return future.result()
     except KilledWorker:
-        return ungraded(one, "failed", "not graded: it ended one Dask worker after the other")
+        return ungraded(one, "failed", "not graded, because it ended one Dask worker after another")
     except (CancelledError, OSError):
-        raise GradingError(f"{address}: the connection to the Dask scheduler was lost; "
-                           "the same command goes on where it was") from None
+        raise GradingError(f"{address}: the connection to the Dask scheduler was lost. "
+                           "Run the same command again to continue") from None
 
 
 def _threads(client, address):
     found = sum(client.nthreads().values())
     if not found:
-        raise GradingError(f"{address}: the Dask scheduler has no workers; start some: dask worker {address}")
+        raise GradingError(f"{address}: the Dask scheduler has no workers. Start some with: "
+                           f"dask worker {address}")
     return found
 
 
@@ -113,7 +115,7 @@ def _client(address):
     try:
         client = distributed.Client(address, timeout=ANSWER, set_as_default=False)
     except Exception as problem:  # each transport has errors of its own
-        raise GradingError(f"{address}: no Dask scheduler answers there "
-                           f"({type(problem).__name__}); expected tcp://HOST:PORT") from None
+        raise GradingError(f"{address}: no Dask scheduler answers at this address "
+                           f"({type(problem).__name__}). Expected tcp://HOST:PORT") from None
     with client:
         yield client

@@ -8,19 +8,19 @@ from .. import checks, exercise
 from . import GradingError, submissions, tidy
 from .merge import merge, points
 
-LONGEST = 20_000  # characters of an answer that feedback shows
+LONGEST = 20_000  # characters of an answer shown in the feedback
 TIMEOUT = 20.0  # seconds for one cell, and for all calls of one answer
-SET_UP, CELLS = 60.0, 5  # what all cells of a notebook may take: these seconds, and so many times the timeout
+SET_UP, CELLS = 60.0, 5  # all cells of a notebook may take SET_UP seconds plus CELLS times the timeout
 
 
 @dataclass(frozen=True)
 class Settings:
-    """seed: draws the inputs.  timeout: seconds for a cell.  kernel: "module:name" of what
-    makes a kernel to run them.  private: paths that no submission may read."""
+    """seed: determines the inputs.  timeout: seconds for a cell.  kernel: "module:name" of the function or
+    class that makes the kernel.  private: paths that no submission may read."""
 
     seed: int
     timeout: float = TIMEOUT
-    kernel: str = "course_lib.grading.lanes:kernel"
+    kernel: str = "course_lib.grading.kernels:make_kernel"
     private: tuple = ()
 
     @property
@@ -29,7 +29,7 @@ class Settings:
         return SET_UP + CELLS * self.timeout
 
     def make_kernel(self):
-        """The function or class that `kernel` names, with all under way that it needs."""
+        """The function or class named by `kernel`, after everything that it needs was started."""
         module, _, name = self.kernel.partition(":")
         module = importlib.import_module(module)
         if hasattr(module, "prepare"):
@@ -38,7 +38,7 @@ class Settings:
 
 
 def fresh_seed():
-    """A seed that nobody could know before."""
+    """A seed that nobody can predict."""
     return secrets.randbelow(2**31)
 
 
@@ -46,7 +46,7 @@ def grade_notebook(path, stem, settings):
     """Grade the notebook at `path` as exercise `stem`.
 
     Returns {"exercise", "status": "graded", "score", "max_score", "items": [...], "seed", "timeout",
-    "sandbox", "digest"}.  Raises NotebookError if it can't be read, GradingError if grading fails.
+    "sandbox", "digest"}.  Raises NotebookError if it cannot be read, GradingError if grading fails.
     """
     merged = merge(path, stem)
     result = {"exercise": stem, "status": "graded", "seed": settings.seed, "timeout": settings.timeout,
@@ -58,24 +58,24 @@ def grade_notebook(path, stem, settings):
     kernel = settings.make_kernel()
     import torch
 
-    from . import plugin, sitting  # torch, pytest and nbval: not needed to see that nothing was begun
+    from . import nbval_plugin, session  # torch, pytest and nbval: not needed for an untouched notebook
     torch.set_num_threads(1)  # the references: other notebooks may be graded beside this one
     items = checks.items(stem)
-    seat = sitting.Sitting(items, merged.given, merged.notes, settings.seed, kernel, settings.timeout,
-                           settings.budget)
-    plugin.run(merged.notebook, seat)
-    unreached = items.keys() - seat.verdicts.keys()
+    grading = session.GradingSession(items, merged.given, merged.notes, settings.seed, kernel,
+                                     settings.timeout, settings.budget)
+    nbval_plugin.run(merged.notebook, grading)
+    unreached = items.keys() - grading.verdicts.keys()
     if unreached:
         raise GradingError(f"the exercise {stem} has no check cell for {', '.join(sorted(unreached))}")
     rows = []
     for name, item in items.items():
-        verdict = seat.verdicts[name]
+        verdict = grading.verdicts[name]
         row = _row(name, item.points, verdict.status, verdict.message, verdict.mistake,
                    checks.pointer(stem, item), verdict.remark)
         rows.append({**row, "section": item.where,
                      "answer": tidy(merged.given.get(name, ""), LONGEST) or None,
-                     "evidence": None if verdict.passed else seat.details.get(name)})
-    return _totals({**result, "items": rows, "sandbox": seat.sandbox})
+                     "evidence": None if verdict.passed else grading.details.get(name)})
+    return _totals({**result, "items": rows, "sandbox": grading.sandbox})
 
 
 def _row(name, points, status, message, mistake=None, see=None, remark=None):
@@ -92,8 +92,8 @@ def _totals(result):
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading a submission tells.  digest: None if it is not known.  begun: whether there is anything to
-    run.  result: where it can't be read."""
+    """What is known once a submission was read.  digest: None if unknown.  begun: whether there is anything
+    to run.  result: set if the submission cannot be read."""
 
     digest: str | None = None
     begun: bool = True
@@ -112,8 +112,8 @@ def read_submission(submission):
 
 
 def grade_submission(submission, settings):
-    """`grade_notebook` for one of many, with "student" and "path": what goes wrong becomes a "status"
-    ("unknown_exercise", "unreadable", "failed") and a "message", and costs no other submission."""
+    """`grade_notebook` for one of many, with "student" and "path".  A problem becomes a "status"
+    ("unknown_exercise", "unreadable", "failed") and a "message", and affects no other submission."""
     try:
         return {**_whose(submission), **grade_notebook(submission.path, submission.exercise, settings)}
     except Exception as problem:
@@ -127,17 +127,17 @@ def not_graded(submission, problem):
     if isinstance(problem, exercise.NotebookError):
         return unreadable(submission, problem)
     text = str(problem) if isinstance(problem, GradingError) else f"{type(problem).__name__}: {problem}"
-    return ungraded(submission, "failed", f"not graded, for the grader failed: {text}")
+    return ungraded(submission, "failed", f"not graded, because the grader failed: {text}")
 
 
 def unreadable(submission, problem):
-    """The result of a submission that is no notebook, or none of an exercise of the course."""
+    """The result of a submission that is not a notebook, or not an exercise of the course."""
     status = "unreadable" if submission.exercise else "unknown_exercise"
     return ungraded(submission, status, str(problem).removeprefix(f"{submission.path}: "))
 
 
 def ungraded(submission, status, message):
-    """The result of a submission that could not be graded: no points, and why."""
+    """The result of a submission that could not be graded: no points, and the reason."""
     message = tidy(message)
     items = [_row(name, worth, status, message) for name, worth in points(submission.exercise).items()]
     nothing = dict.fromkeys(("seed", "timeout", "sandbox", "digest"))

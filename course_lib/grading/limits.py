@@ -9,7 +9,7 @@ try:
 except ImportError:  # Windows has no such limits
     resource = None
 
-MEMORY = 3 << 29  # bytes, beyond what a worker is born with
+MEMORY = 3 << 29  # bytes, beyond what a worker starts with
 PROCESSOR = 60.0  # seconds of processor time for one job
 
 
@@ -18,16 +18,16 @@ def limit_memory():
     if resource is None or not os.path.exists("/proc/self/statm"):
         return
     with open("/proc/self/statm") as file:
-        most = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
+        limit = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
     hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    limit = limit if hard == resource.RLIM_INFINITY else min(limit, hard)
+    resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
 
 
 @contextlib.contextmanager
 def processor_limited():
-    """PROCESSOR seconds for this process in the `with` statement: then a signal ends it, even amid a call
-    that does not return to Python.  What it starts has no such limit."""
+    """Allow this process PROCESSOR seconds in the `with` statement: then a signal ends it, even during a call
+    that does not return to Python.  Processes that it starts have no such limit."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, PROCESSOR)
     try:
@@ -51,8 +51,8 @@ def memory_not_inherited():
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def told(exitcode):
-    """How a process ended that has this exit code, as the end of a sentence."""
+def describe_exit(exitcode):
+    """How a process with this exit code ended, as the end of a sentence."""
     if exitcode == -getattr(signal, "SIGPROF", 0):
         return f"took more than {PROCESSOR:g} s of processor time"
     return f"ended the process ({f'signal {-exitcode}' if exitcode < 0 else f'exit status {exitcode}'})"

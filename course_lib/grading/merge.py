@@ -1,6 +1,6 @@
-"""The notebook that is graded: the pristine one, with the answers of a submission in its answer cells.
+"""The notebook that is graded: the original exercise, with the answers of a submission in its answer cells.
 
-Nothing else of a submission is ever run, so edited, moved, doubled or deleted cells change nothing.
+Nothing else from a submission is ever run, so edited, moved, duplicated or deleted cells change nothing.
 """
 
 import copy
@@ -28,11 +28,11 @@ class Merged:
 
     @property
     def untouched(self):
-        """True if no answer was begun: then there is nothing to run."""
+        """True if no answer was started, so that there is nothing to run."""
         return not self.given
 
     def digest(self):
-        """A hash of what decides the verdicts, the seed aside: answers, pristine cells, the course's code."""
+        """A hash of all that determines the verdicts, except the seed: answers, cells, the course's code."""
         text = json.dumps([[cell.source for cell in self.notebook.cells], self.notes, code_digest()])
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -61,7 +61,7 @@ def points(stem):
 
 
 def _handed_out(stem):
-    """The exercise, pristine; to be read and not to be changed.  Raises NotebookError."""
+    """The original exercise, to be read and not changed.  Raises NotebookError."""
     stamps = []
     for folder in ("solutions", exercise.PRISTINE):
         path = exercise.ROOT / folder / f"{stem}.ipynb"
@@ -71,7 +71,7 @@ def _handed_out(stem):
 
 @functools.lru_cache(maxsize=16)
 def _pristine(root, stem, stamps):
-    """Read once for a class; root and stamps tell when it has changed."""
+    """The original exercise, read once for a class; root and stamps say when it has changed."""
     return exercise.pristine(stem)
 
 
@@ -87,6 +87,6 @@ def item_of(cell):
 
 @functools.cache
 def code_digest():
-    """A hash of the source of course_lib: another check or another reference is another verdict."""
+    """A hash of the source of course_lib: a different check or reference may give a different verdict."""
     files = sorted(Path(__file__).parents[1].rglob("*.py"))
     return hashlib.sha256(b"".join(str(path).encode() + path.read_bytes() for path in files)).hexdigest()

@@ -1,12 +1,12 @@
-"""Work that a submission could wear out, in worker processes: each job has limits and a deadline.
+"""Worker processes for work that a submission could disrupt: each job has limits and a deadline.
 
-The grader itself never parses a notebook and never judges what an answer gave.  It hands each job to a
-worker and takes a finished result back.  A worker does one job after the other; it is forked from the
-grader, so whatever the grader has imported is there at once (where nothing can be forked it is spawned).
-A worker that ends, or is not done in time, is replaced.  Its job is tried once more when all others are
-done, alone; if that fails as well, its result is `Lost`, and no other job notices.
+The grader itself never parses a notebook and never judges what an answer returned.  It gives each job to a
+worker and gets a finished result back.  A worker does one job after another.  It is forked from the grader,
+so everything that the grader has imported is available at once (where forking is impossible, it is spawned).
+A worker that ends, or that misses its deadline, is replaced.  Its job is tried once more, alone, when all
+others are done; if that fails too, its result is `Lost`, and no other job is affected.
 
-`concurrent.futures` gives neither: a worker that ends takes every job of its pool with it, and a job has no
+`concurrent.futures` offers neither: a worker that ends takes every job of its pool with it, and jobs have no
 deadline.  All workers are started by the thread that waits for them, so no lock is copied while it is held.
 """
 
@@ -24,12 +24,12 @@ from multiprocessing import connection
 from . import limits
 
 CONTEXT = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-PARTING = 3.0  # seconds for a worker to end its kernel before it is killed
+END_SECONDS = 3.0  # seconds for a worker to end its kernel before it is killed
 
 
 @dataclass(frozen=True)
 class Lost:
-    """The result of a job that could not be done, twice.  reason: "took more than 20 s" and the like."""
+    """The result of a job that failed twice.  reason: "took more than 20 s" and the like."""
 
     reason: str
 
@@ -51,8 +51,8 @@ class Pool:
     def each(self, jobs, seconds, again=lambda result: False):
         """(job, result) of each job, as they are ready.
 
-        seconds: the deadline of each job.  again(result): whether a job that others ran beside is to be done
-        again when it has the machine to itself; only what comes out then is its result.
+        seconds: the deadline of each job.  again(result): whether a job that ran beside others is to
+        be repeated when it has the machine to itself; only that second result counts.
         """
         later = []
         for job, result in self._once(jobs, seconds, self.workers):
@@ -75,7 +75,7 @@ class Pool:
                 done.extend(self._finished(seconds))
 
     def _finished(self, seconds):
-        """Wait for the next workers to be done, or too late: (job, result) of each."""
+        """Wait for the next workers to finish or to miss their deadline: (job, result) of each."""
         left = min(worker.end for worker in self.busy) - time.monotonic()
         ready = connection.wait([worker.pipe for worker in self.busy], max(0.0, left))
         for worker in [one for one in self.busy if one.pipe in ready or one.end <= time.monotonic()]:
@@ -107,23 +107,23 @@ class Worker:
 
     def begin(self, job, seconds):
         self.job, self.end = job, time.monotonic() + seconds
-        with contextlib.suppress(OSError):  # it was ended from outside, which `result` tells
+        with contextlib.suppress(OSError):  # it was ended from outside, as `result` reports
             self.pipe.send(job)
 
     def result(self):
-        """The result of its job when the pipe is ready; Lost if the worker has ended."""
+        """The result of its job once the pipe is ready; Lost if the worker has ended."""
         try:
             return self.pipe.recv()
         except (EOFError, OSError):
-            self.process.join(PARTING)
-            return Lost(limits.told(self.process.exitcode or 0))
+            self.process.join(END_SECONDS)
+            return Lost(limits.describe_exit(self.process.exitcode or 0))
 
 
 def end_all(workers):
     """End these workers: each ends its kernel first, if it still can."""
     for worker in workers:
         worker.process.terminate()
-    end = time.monotonic() + PARTING
+    end = time.monotonic() + END_SECONDS
     for worker in workers:
         worker.process.join(max(0.0, end - time.monotonic()))
         worker.process.kill()
@@ -134,8 +134,8 @@ def end_all(workers):
 # ---------------------------------------------------------------- in the worker
 
 def _serve(work, pipe, parent):
-    """Do jobs until the grader ends this process, or is gone itself."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the grader's to handle
+    """Do jobs until the grader ends this process, or has ended itself."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
     signal.signal(signal.SIGTERM, _stop)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     limits.limit_memory()

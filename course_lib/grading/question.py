@@ -1,5 +1,5 @@
-"""What is the same for all submissions: the inputs drawn for an item, and what the right answer and the
-named mistakes do with them.
+"""What all submissions share: the inputs drawn for an item, and what the right answer and the named mistakes
+do with them.
 """
 
 import functools
@@ -17,26 +17,26 @@ class Trials(list):
 
 
 class Question:
-    """An item with inputs drawn from a seed; what was observed of them once is remembered."""
+    """An item with inputs drawn from a seed; what the course's own answers do with them is cached."""
 
     def __init__(self, item, seed):
         self.item, self.seed, self.trials = item, seed, Trials(item.inputs(seed))
         self._seen = {}
 
     def observe(self, answer, trial, probe="call", gradients=True):
-        """`checks.observe.observe` of an answer of ours: it does the same every time."""
+        """`checks.observe.observe` for one of the course's own answers, which does the same every time."""
         key = answer, id(trial), gradients
         if key not in self._seen:
             self._seen[key] = observe(answer, trial, probe, gradients)
         return self._seen[key]
 
 
-_asked = {}  # the last Question of each item: a class is graded with one seed
+_questions = {}  # the last Question of each item: a class is graded with one seed
 
 
-def question(item, seed):
+def question_for(item, seed):
     """The Question for an item and a seed."""
-    found = _asked.get(item.name)
-    if found is None or found.item is not item or found.seed != seed:
-        found = _asked[item.name] = Question(item, seed)
-    return found
+    known = _questions.get(item.name)
+    if known is None or known.item is not item or known.seed != seed:
+        known = _questions[item.name] = Question(item, seed)
+    return known

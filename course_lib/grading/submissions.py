@@ -1,4 +1,4 @@
-"""What there is to grade: one notebook, a folder of notebooks, or SUBMISSIONS/STUDENT/NN_name.ipynb."""
+"""Find what is to be graded: one notebook, a folder of notebooks, or SUBMISSIONS/STUDENT/NN_name.ipynb."""
 
 import hashlib
 import os
@@ -25,39 +25,39 @@ class Submission:
 
     @property
     def key(self):
-        """'01', or the file's name if it is no exercise: names it among the student's."""
+        """'01', or the file's name if it is not an exercise: identifies it among those of one student."""
         return self.exercise.split("_")[0] if self.exercise else printable(self.path.stem)
 
 
 def find(source):
     """Every submission under `source`, by student and exercise.  Raises GradingError if there is none.
 
-    Links, hidden files and checkpoints are left out.  A file that is no exercise is a submission too,
-    with a problem, so that nothing handed in goes unnoticed.
+    Links, hidden files and checkpoints are left out.  A file that is not an exercise is a submission too,
+    with a problem, so that no file goes unnoticed.
     """
     source = Path(source)
     if not source.exists():
-        raise GradingError(f"{printable(source)}: there is no such file or folder")
+        raise GradingError(f"{printable(source)}: no such file or folder")
     paths, folder = (list(_notebooks(source)), source) if source.is_dir() else ([source], source.parent)
     unnamed = [path for path in paths if path.is_file() and not path.is_symlink() and not _named(path)]
     renamed = {path: stem for path, stem in pool.each(_by_content, unnamed, TO_READ)
                if not isinstance(stem, pool.Lost)}
     found = [_submission(path, folder, _named(path) or renamed.get(path)) for path in paths]
     if not found:
-        raise GradingError(f"{printable(source)}: no notebook in it; "
-                           "expected FOLDER/STUDENT/01_name.ipynb, or notebooks")
+        raise GradingError(f"{printable(source)}: no notebooks found. "
+                           "Expected FOLDER/STUDENT/01_name.ipynb, or a folder of notebooks")
     return _apart(sorted(found, key=lambda one: (one.student, one.exercise or "~",
                                                  one.path.stem != one.exercise, str(one.path))))
 
 
 def printable(name):
-    """A file name as one line of text: what is no UTF-8, or can't be seen, is replaced."""
+    """A file name as one line of text; what is not UTF-8, or not printable, is replaced."""
     text = os.fsencode(name).decode("utf-8", "replace")
     return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def _notebooks(folder):
-    """The notebooks beneath a folder, and the folders that are called like one and hold none."""
+    """The notebooks in a folder and below, and folders named like a notebook that contain none."""
     for place, inner, files in _walk(folder):
         empty = [name for name in filter(_is_notebook, inner)
                  if not any(_is_notebook(other) for *_, there in _walk(Path(place, name)) for other in there)]
@@ -65,7 +65,7 @@ def _notebooks(folder):
 
 
 def _walk(folder):
-    """os.walk without what is hidden, and without what lies deeper than anybody puts it."""
+    """os.walk without hidden folders, and without folders nested deeper than DEEPEST."""
     for place, inner, files in os.walk(folder):
         deep = len(Path(place).relative_to(folder).parts) >= DEEPEST
         inner[:] = [] if deep else sorted(name for name in inner if not name.startswith("."))
@@ -89,17 +89,17 @@ def _submission(path, source, stem):
     rest = path.stem.replace(named, "", 1).strip(" _-.") if named else path.stem
     student = printable(inner[0] if inner else rest or source.absolute().name)
     if path.is_symlink():
-        return Submission(student, stem, path, "a link, not a notebook: hand in the file itself")
+        return Submission(student, stem, path, "this is a link, not a notebook. Hand in the file itself")
     if path.is_dir():
-        return Submission(student, stem, path, "a folder, not a notebook: hand in the file itself")
+        return Submission(student, stem, path, "this is a folder, not a notebook. Hand in the file itself")
     if stem is None:
-        return Submission(student, None, path, f"{printable(path.name)} is no exercise of the course; "
-                                               f"name it after one of them: {', '.join(checks.stems())}")
+        return Submission(student, None, path, f"{printable(path.name)} is not an exercise of the course. "
+                                               f"Name it after one of these: {', '.join(checks.stems())}")
     return Submission(student, stem, path)
 
 
 def _by_content(path):
-    """The exercise whose answer cells the notebook has, for a file that was renamed."""
+    """The exercise whose answer cells a renamed notebook has, or None."""
     try:
         marks = {exercise.grade_id(cell) for cell in exercise.read(path, whole=False).cells}
     except exercise.NotebookError:
@@ -110,9 +110,9 @@ def _by_content(path):
 
 
 def _apart(found):
-    """The same submissions, none with the student AND the exercise of another.
+    """The same submissions, such that no two have the same student AND the same exercise.
 
-    A second notebook of Ann's is 'ann (2)', but never where somebody is really called so.
+    Ann's second notebook belongs to 'ann (2)', unless a student really has that name.
     """
     real, seen, result = {one.student.lower() for one in found}, set(), []
     for one in found:
@@ -126,7 +126,7 @@ def _apart(found):
 
 
 def safe(name):
-    """A name as one component of a path, different names differently: what may do harm is written %XX."""
+    """A name as one component of a path, unique for each name; characters that could do harm become %XX."""
     plain = "".join(char if char.isalnum() or char in " _-@+(),." else
                     "".join(f"%{byte:02X}" for byte in char.encode("utf-8", "replace")) for char in name)
     plain = re.sub(r"^[. ]|[. ]$", lambda match: f"%{ord(match[0]):02X}", plain) or "%"

@@ -1,7 +1,8 @@
-"""Submissions are read and graded in worker processes (pool.py), where one can wear out nobody but itself."""
+"""Read and grade submissions in worker processes (pool.py), so that each can harm only itself."""
 
 import contextlib
 import functools
+import os
 
 from .. import checks
 from ..exercise import NotebookError
@@ -10,14 +11,21 @@ from .grade import Reading, grade_submission, read_submission, ungraded, unreada
 from .merge import code_digest, points
 from .submissions import TO_READ
 
-JUDGING = 60.0  # seconds for a notebook to be graded, beside those that its cells may take
+MOST_WORKERS = 4  # by default: each takes half a gigabyte of memory
+JUDGING = 60.0  # seconds for judging a notebook, in addition to the time of its cells
+
+
+def default_workers():
+    """How many notebooks to grade at a time: one for each processor that this process may use, at most 4."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(MOST_WORKERS, usable)
 
 
 def grade_all(todo, settings, workers=1):
     """(submission, result) of each, as they are ready; each is graded in a worker process.
 
-    todo: {submission: its Reading}.  A result in which time ran out while others were graded beside
-    it is no result: it is graded again at the end, alone.
+    todo: {submission: its Reading}.  A notebook that ran out of time while others were graded beside it is
+    graded again at the end, alone.
     """
     if not todo:
         return
@@ -29,9 +37,11 @@ def grade_all(todo, settings, workers=1):
 
 
 def prepare(settings, stems=()):
-    """Import once, before workers are forked, what each of them needs."""
+    """Import what every worker needs, once, before they are forked."""
     settings.make_kernel()
-    from . import kernel, plugin, sitting  # noqa: F401
+    from IPython.core import inputtransformer2  # noqa: F401  (for cells that are not plain Python)
+
+    from . import nbval_plugin, session  # noqa: F401
     code_digest()  # of the code as it is now
     for stem in set(stems) - {None}:
         points(stem)
@@ -40,16 +50,16 @@ def prepare(settings, stems=()):
 
 
 def out_of_time(result):
-    """Whether an item of a result did not come to its end."""
+    """Whether an item of a result ran out of time."""
     return any(item["status"] == "timeout" for item in result["items"])
 
 
 def finished(submission, result, settings, digest=None):
-    """The result of a submission that a worker graded: 0 points if grading it ended worker after worker."""
+    """The result of a submission that a worker graded: 0 points if it ended two workers."""
     if not isinstance(result, pool.Lost):
         return result
-    message = (f"0 points: grading this notebook {result.reason}, at two attempts. "
-               "An answer should hold no more than the exercise asks for.")
+    message = (f"0 points, because grading this notebook {result.reason}, in two attempts. "
+               "An answer should contain no more than the exercise asks for.")
     lost = ungraded(submission, "graded", message)
     items = [{**item, "status": "error"} for item in lost["items"]]
     return {**lost, "items": items, "seed": settings.seed, "timeout": settings.timeout, "digest": digest}
@@ -59,7 +69,7 @@ def read_all(found, workers=1):
     """(submission, its Reading) of each; each is read in a worker process."""
     for one, read in pool.each(read_submission, found, TO_READ, workers):
         if isinstance(read, pool.Lost):
-            problem = NotebookError(f"reading it {read.reason}, at two attempts; "
-                                    "hand in a notebook that holds your answers and little else")
+            problem = NotebookError(f"reading it {read.reason}, in two attempts. "
+                                    "Hand in a notebook with your answers and little else")
             read = Reading(result=unreadable(one, problem))
         yield one, read

@@ -1,4 +1,4 @@
-"""The release works on this machine: lessons, exercises, commands.  Your own answers are not looked at."""
+"""Check that the release works on this machine: lessons, exercises, commands.  Your answers are not read."""
 
 import os
 import subprocess
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from course_lib import checks, exercise
-from course_lib.grading import own
+from course_lib.grading import learner
 
 ROOT = Path(__file__).parents[1]
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -36,7 +36,7 @@ def test_an_exercise_can_be_begun(path, tmp_path, monkeypatch):
     carried = tmp_path / exercise.PRISTINE / path.name
     carried.parent.mkdir()
     carried.write_bytes(path.read_bytes())
-    assert path.stem in checks.stems() and own.reset(path.stem) is None
-    result = own.check(path.stem, timeout=20)
+    assert path.stem in checks.stems() and learner.reset(path.stem) is None
+    result = learner.check(path.stem, timeout=20)
     assert result["score"] == 0 and {item["status"] for item in result["items"]} == {"missing"}
-    assert all(own.hint(path.stem, item["name"])[0] for item in result["items"])
+    assert all(learner.hint(path.stem, item["name"])[0] for item in result["items"])

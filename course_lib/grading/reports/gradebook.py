@@ -1,0 +1,107 @@
+"""The folder that stores the results: one file for each submission, written completely or not at all."""
+
+import contextlib
+import hashlib
+import json
+import os
+from pathlib import Path
+
+from .. import GradingError
+from ..submissions import printable, safe
+
+PASSING = ".part"  # ends the name of a file that is being written
+MARKER = ".course-grades.json"  # says that the folder is ours, and how far the last run got
+
+
+class Gradebook:
+    """The results in `folder`, which is created if necessary.
+
+    seed, complete: of the last run into it.  Raises GradingError if the folder cannot be written to, or
+    contains other files.
+    """
+
+    def __init__(self, folder):
+        self.folder = Path(folder)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            foreign = any(self.folder.iterdir()) and not (self.folder / MARKER).exists()
+        except OSError as problem:
+            raise GradingError(f"{printable(folder)}: cannot be written to ({problem.strerror})") from None
+        if foreign:
+            raise GradingError(f"{printable(folder)}: contains other files. Choose a new or an empty folder")
+        state = _read(self.folder / MARKER)
+        self.seed, self.complete = state.get("seed"), state.get("complete") is True
+        if type(self.seed) is not int:
+            self.seed, self.complete = None, True
+        self._mark()
+        for half in self.folder.rglob(f".*{PASSING}"):  # of a run that was killed
+            with contextlib.suppress(OSError):
+                half.unlink()
+
+    def begin(self, seed):
+        """Record that a run with this seed has started: if it is killed, the next run continues it."""
+        self.seed, self.complete = seed, False
+        self._mark()
+
+    def finish(self):
+        """Record that all results are there."""
+        self.complete = True
+        self._mark()
+
+    def piece(self, submission):
+        """The stored result of a submission, or None if there is no complete one."""
+        kept = _read(self.path(submission, ".json"))
+        result = kept.get("result")
+        whole = isinstance(result, dict) and kept.get("sha256") == _sha256(result)
+        mine = whole and (result["student"], result["exercise"]) == (submission.student, submission.exercise)
+        return {**result, "path": printable(submission.path)} if mine else None
+
+    def save(self, submission, result):
+        """Store the result of a submission."""
+        text = json.dumps({"sha256": _sha256(result), "result": result}, indent=1)
+        self.write(self.path(submission, ".json"), text)
+
+    def path(self, submission, suffix):
+        """The path of a file about a submission: FOLDER/submissions/STUDENT/NN.suffix"""
+        return self.folder / "submissions" / safe(submission.student) / f"{safe(submission.key)}{suffix}"
+
+    def write(self, path, text):
+        """Write a file of the folder, completely or not at all, unless it has this content already."""
+        try:
+            if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
+                write(path, text)
+        except OSError as problem:
+            raise GradingError(f"{path}: cannot be written ({problem.strerror})") from None
+
+    def _mark(self):
+        self.write(self.folder / MARKER, json.dumps({"seed": self.seed, "complete": self.complete}))
+
+
+def write(path, text):
+    """Write text to `path` in one step: readers see either the old file or the new one."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    passing = path.with_name(f".{path.name[:60]}.{os.getpid()}{PASSING}")
+    try:
+        with open(passing, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(passing, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            passing.unlink()
+        raise
+
+
+def _read(path):
+    """The JSON object in a file; an empty one if none can be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _sha256(result):
+    return hashlib.sha256(json.dumps(result, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,104 @@
+"""The HTML pages: feedback for a student, and the teacher's index.  Each page is a single file."""
+
+import re
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+import jinja2
+
+from ... import exercise, markdown
+
+TEMPLATES = Path(__file__).parent / "templates"
+HEADING = re.compile(r"^#+ *(.*)\n*")
+NO_EVIDENCE = {"difference": None, "inputs": None, "line": None}
+UNKNOWN = "Not an exercise of the course"
+SYNTAX = re.compile(r"\(line (\d+) of the cell\)")
+
+
+def template(name):
+    """A template of this package; all values are escaped unless the template says otherwise."""
+    loader = jinja2.FileSystemLoader(TEMPLATES)
+    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                              undefined=jinja2.StrictUndefined).get_template(f"{name}.html.j2")
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """What a page takes from the original exercise.  tasks: {item: the task's text as HTML}."""
+
+    title: str
+    tasks: dict
+
+
+def sheet(stem):
+    """The Sheet of an exercise; if this copy of the course does not have it, only a title from its name."""
+    tasks, text, headings = {}, "", []
+    try:
+        cells = exercise.pristine(stem).cells
+    except exercise.NotebookError:
+        cells = []
+    for cell in cells:
+        if cell.cell_type == "markdown" and not (cell.metadata.get("course") or {}).get("hints"):
+            text = cell.source
+            headings.append(HEADING.match(text))
+        elif exercise.grade_id(cell):
+            tasks[exercise.grade_id(cell)] = markdown.render(HEADING.sub("", text))
+    first = next(filter(None, headings), None)
+    return Sheet(first[1] if first else f"Exercise {stem.replace('_', ' ')}" if stem else UNKNOWN, tasks)
+
+
+def feedback(result, its_sheet, date=None, made=None):
+    """One student's page on one exercise.
+
+    result: as `grade_notebook` returns it, with "student".  its_sheet: the exercise's Sheet.  date: when the
+    file was saved, in words.  made: the template, if many pages are written.
+    """
+    stem = result["exercise"] or ""
+    items = [{"answer": None, "section": None, "remark": None, **item, "raised": raising_line(item),
+              "task": its_sheet.tasks.get(item["name"]), "evidence": item.get("evidence") or NO_EVIDENCE,
+              "message": [line.strip() for line in item["message"].split("\n")]}
+             for item in result["items"]]
+    known = {"message": None, **result, "number": stem.split("_")[0], "title": its_sheet.title,
+             "items": items, "date": date, "lesson": f"notebooks/{stem}.ipynb", "address": published(stem)}
+    return (made or template("feedback")).render(known) + "\n"
+
+
+def raising_line(item):
+    """The number of the line in the answer that raised an error; None if none did, or if ambiguous."""
+    syntax = SYNTAX.search(item["message"])
+    if syntax:
+        return int(syntax[1])
+    raised = (item.get("evidence") or NO_EVIDENCE)["line"]
+    lines = [line.strip() for line in (item.get("answer") or "").split("\n")]
+    return lines.index(raised) + 1 if raised and lines.count(raised) == 1 else None
+
+
+def published(stem):
+    """The address of a lesson's page, if pyproject.toml says where the course is published, else None."""
+    try:
+        project = tomllib.loads((exercise.ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+        return f"{project['urls']['Documentation'].rstrip('/')}/notebooks/{stem}.html"
+    except (OSError, ValueError, LookupError, AttributeError, TypeError):
+        return None
+
+
+def date_of(path):
+    """When a file was saved, '22 November 2026, 08:12', or None."""
+    try:
+        return time.strftime("%d %B %Y, %H:%M", time.localtime(path.stat().st_mtime)).lstrip("0")
+    except (OSError, ValueError):
+        return None
+
+
+def index(graded, hrefs):
+    """The teacher's page: every student with a link to each page.
+
+    graded: the summary.  hrefs: the address of each submission's page, in the order of the summary.
+    """
+    students = {}
+    for one, href in zip(graded["submissions"], hrefs, strict=True):
+        page = {**one, "href": href, "number": (one["exercise"] or "").split("_")[0]}
+        students.setdefault(one["student"], []).append(page)
+    return template("index").render(students=students, graded=graded) + "\n"
