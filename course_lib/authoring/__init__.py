@@ -1,4 +1,6 @@
-"""The author's tools: execute and store notebooks, make the exercises, build the site.
+"""The author's tools: ``python -m course_lib.authoring VERB [KEY ...]``, as the Makefile calls them.
 
-Run as ``python -m course_lib.authoring VERB [KEY ...]``; the Makefile does.
+execute.py runs lessons and solutions, stored.py keeps outputs that did not change, claims.py measures what
+the lessons claim, handout.py makes the exercises, shown.py refreshes library code in lessons, diagrams/
+draws, and site.py makes pages to read.  Begin with __main__.py.
 """

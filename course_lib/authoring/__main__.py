@@ -8,23 +8,23 @@ from . import claims, diagrams, execute, handout, shown, site, stored
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
-    "exercises": (handout.exercises, "make exercises/ from solutions/"),
+    "exercises": (handout.exercises, "generate exercises/ from solutions/"),
     "diagrams": (diagrams.diagrams, "draw the diagrams into notebooks/images/"),
-    "shows": (shown.shows, "refresh the cells that show the library's source"),
-    "site": (site.site, "the lessons as pages to read, in site/"),
-    "claims": (claims.claims, "run the lessons under five seeds: do their claims hold?"),
+    "shows": (shown.shows, "refresh the cells that show source code of the library"),
+    "site": (site.site, "convert the lessons to web pages in site/"),
+    "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
 }
 
 
 def main(argv=None):
-    """Run one verb; returns the exit status.  Every expected fault is one message on stderr."""
+    """Run one command and return the exit status.  Every expected problem is one message on stderr."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.authoring", description=__doc__)
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="VERB")
     for name, (_, text) in VERBS.items():
         verb = verbs.add_parser(name, help=text)
         verb.add_argument("keys", nargs="*", metavar="KEY")
         if name == "notebooks":
-            verb.add_argument("--fresh", action="store_true", help="store all outputs anew, pictures too")
+            verb.add_argument("--fresh", action="store_true", help="store all new outputs, pictures included")
     given = vars(parser.parse_args(argv))
     try:
         return VERBS[given.pop("verb")][0](**given) or 0

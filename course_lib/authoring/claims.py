@@ -1,4 +1,4 @@
-"""Do the lessons' claims hold under other seeds?  `claim(...)` in a cell asserts one and prints it."""
+"""Check whether the lessons' claims hold with other seeds.  `claim(...)` in a cell asserts and prints one."""
 
 import ast
 import collections
@@ -12,10 +12,10 @@ SEEDS = range(5)
 
 
 def claims(keys):
-    """Run each lesson under five seeds, report, and write the ranges that were seen into its cells.
+    """Run each lesson with five seeds, report, and write the observed ranges into its cells.
 
-    Outputs are not touched: execute the lesson afterwards.  A range is refreshed where every seed held and
-    the cell says seeds=(...) in numbers.  Returns 1 if any claim failed.
+    Outputs are not changed: execute the lesson afterwards.  A range is refreshed if the claim held for every
+    seed and the cell gives seeds=(...) as numbers.  Returns 1 if any claim failed.
     """
     failed = []
     for path in stored.find_all(["notebooks"], keys):
@@ -37,13 +37,14 @@ def claims(keys):
             print(f"    {cell:24} {what:44} {low:g} to {high:g}", flush=True)
         refreshed = refresh(path, ranges)
         if refreshed:
-            print(f"  {refreshed} ranges written; to store the outputs: make notebooks KEY={path.stem[:2]}")
-    print(f"{len(failed)} of the runs failed" if failed else "every claim held under every seed")
+            print(f"  {refreshed} ranges were updated. To store the outputs: "
+                  f"make notebooks KEY={path.stem[:2]}")
+    print(f"{len(failed)} of the runs failed" if failed else "Every claim held for every seed.")
     return 1 if failed else 0
 
 
 def printed(notebook):
-    """[((cell id, what), number)] of all the claims that a run printed."""
+    """[((cell id, what), number)] for all claims that a run printed."""
     return [((cell.id, what), number) for cell in notebook.cells for output in cell.get("outputs", [])
             if output.get("name") == "stdout" for what, number in found(output.text)]
 

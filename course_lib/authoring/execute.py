@@ -1,4 +1,4 @@
-"""Run a notebook top to bottom in a fresh kernel, the way nbval will, and store what came out."""
+"""Run a notebook from top to bottom in a fresh kernel, as nbval does, and store its outputs."""
 
 import os
 import re
@@ -17,7 +17,7 @@ TIMEOUT = 900  # seconds for one cell; a whole lesson should take about one minu
 
 
 class CellFailed(stored.Fault):
-    """A cell that did not run through: which, and its traceback."""
+    """A cell failed; the message has its id and its traceback."""
 
     def __init__(self, path, cell, text):
         super().__init__(f"{stored.name(path)}, cell {cell.get('id')}:\n{text}")
@@ -25,7 +25,7 @@ class CellFailed(stored.Fault):
 
 
 def environment(seed=None):
-    """What a kernel is started with: static pictures, one thread, this copy of the course."""
+    """The environment variables of a kernel: static pictures, one thread, this copy of the course."""
     paths = [str(stored.ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     kept = {key: value for key, value in os.environ.items() if key != "COURSE_SEED"}
     programs = [str(Path(sys.executable).parent), *filter(None, [os.environ.get("PATH")])]    # !course status
@@ -44,7 +44,7 @@ def run(notebook, path, seed=None):
                             coalesce_streams=True, store_widget_state=False,
                             resources={"metadata": {"path": str(path.parent)}})
     code = [(index, cell) for index, cell in enumerate(notebook.cells) if cell.cell_type == "code"]
-    with client.setup_kernel(env=environment(seed), stderr=subprocess.DEVNULL):  # a kernel's own chatter
+    with client.setup_kernel(env=environment(seed), stderr=subprocess.DEVNULL):  # kernels' own messages
         for count, (index, cell) in enumerate(code, start=1):
             cell.outputs, cell.execution_count = [], count
             try:
@@ -59,15 +59,15 @@ def run(notebook, path, seed=None):
 
 
 def _plain(text):
-    """A traceback without the codes for colour."""
+    """A traceback without colour codes."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def notebooks(keys, fresh=False):
-    """Execute lessons and solutions and store them; a notebook that fails stays as it was.
+    """Execute lessons and solutions and store them; a notebook that fails is not changed.
 
-    Where only measured numbers and pictures differ, the stored ones are kept, so that an unchanged lesson
-    gives an empty diff on another machine, too.  fresh: store the new ones, after a change to course_lib.
+    If only measured numbers and pictures differ, the stored ones are kept, so that an unchanged lesson
+    gives an empty diff on other machines too.  fresh: store the new ones, after a change to course_lib.
     """
     for path in stored.find_all(["notebooks", "solutions"], keys):
         print(f"{stored.name(path)} ...", end=" ", flush=True)
@@ -78,6 +78,6 @@ def notebooks(keys, fresh=False):
             stored.keep_outputs(notebook, before)
         wrong = stored.faults(notebook)
         if wrong:
-            raise stored.Fault("\n".join([f"{stored.name(path)} is not stored:", *wrong]))
+            raise stored.Fault("\n".join([f"{stored.name(path)} was not stored:", *wrong]))
         changed = stored.write(notebook, path)
-        print(f"{time.perf_counter() - start:.0f} s, {'changed' if changed else 'as it was'}", flush=True)
+        print(f"{time.perf_counter() - start:.0f} s, {'changed' if changed else 'unchanged'}", flush=True)

@@ -1,4 +1,4 @@
-"""exercises/ from solutions/: what students get.  Answers already written there are kept as a backup."""
+"""Generate exercises/, which students get, from solutions/.  Answers already there are backed up."""
 
 import ast
 
@@ -13,9 +13,10 @@ def exercises(keys):
         made, target = derive(read(path)), stored.ROOT / "exercises" / path.name
         backup = keep_answers(target, made)
         if backup:
-            print(f"{stored.name(target)} held answers: they are kept in {backup.relative_to(stored.ROOT)}")
+            print(f"{stored.name(target)} contained answers, which are kept in "
+                  f"{backup.relative_to(stored.ROOT)}")
         changed = stored.write(made, target)
-        print(f"{stored.name(target)}: {'written' if changed else 'as it was'}")
+        print(f"{stored.name(target)}: {'written' if changed else 'unchanged'}")
 
 
 def keep_answers(target, made):
@@ -26,19 +27,19 @@ def keep_answers(target, made):
         if not holds_answers(read(target), made):
             return None
     except NotebookError:
-        pass  # unreadable: keep it, somebody may still want to mend it
+        pass  # unreadable: keep it, somebody may want to repair it
     return backups.keep(target, stored.ROOT)
 
 
 def holds_answers(exercise, made):
-    """Does an answer cell hold more than a stub, this one's or an older one's?"""
+    """Whether an answer cell contains more than a stub, of this version or an older one."""
     stubs = {grade_id(cell): cell.source.strip() for cell in made.cells}
     return any(cell.source.strip() != stubs.get(grade_id(cell)) and not _bare(cell.source)
                for cell in exercise.cells if cell.cell_type == "code" and grade_id(cell))
 
 
 def _bare(source):
-    """Only signatures, docstrings and the stub's raise: the stub of an earlier version."""
+    """Whether this is only signatures, docstrings and the stub's raise, as in a stub of an older version."""
     try:
         nodes = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.stmt)]
     except (SyntaxError, ValueError):

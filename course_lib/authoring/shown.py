@@ -1,6 +1,6 @@
 """Cells that show the library's own source: metadata {"course": {"shows": "course_lib.models.rnn:rnn_step"}}.
 
-Nothing is defined twice by hand: the cell holds the source word for word, and is refreshed from it.
+Nothing is defined twice by hand: the cell contains the source word for word, and is refreshed from it.
 """
 
 import importlib
@@ -23,12 +23,12 @@ def _one(name):
             found = getattr(found, attribute)
         return inspect.getsource(found).rstrip("\n")
     except (ImportError, AttributeError, TypeError, OSError, ValueError) as problem:
-        raise stored.Fault(f"course.shows: {name!r} has no source to show ({problem}); "
-                           "write 'module:function' or 'module:Class'") from None
+        raise stored.Fault(f"course.shows: {name!r} has no source code to show ({problem}). "
+                           "Write 'module:function' or 'module:Class'") from None
 
 
 def differing(notebook):
-    """[(cell, right source)] of the cells that do not show what the library holds."""
+    """[(cell, right source)] for the cells that differ from the library's source."""
     marked = [(cell, (cell.metadata.get("course") or {}).get("shows")) for cell in notebook.cells]
     return [(cell, right) for cell, names in marked if names and cell.source != (right := source(names))]
 
@@ -51,4 +51,4 @@ def shows(keys):
         count = refresh(notebook, path)
         if count:
             stored.write(notebook, path)
-            print(f"{stored.name(path)}: {count} cells refreshed; execute it anew with make notebooks")
+            print(f"{stored.name(path)}: {count} cells were refreshed. Execute it again with make notebooks")

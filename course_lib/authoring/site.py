@@ -1,4 +1,4 @@
-"""The notebooks as pages to read, in site/: no Jupyter and no network needed, links lead from page to page.
+"""Convert the notebooks to web pages in site/, which need neither Jupyter nor a network.
 
 Lessons are shown as they were committed, exercises as they are handed out: what somebody ran or wrote in
 the working copy is not published.
@@ -22,7 +22,7 @@ FOLDERS = ["notebooks", "exercises"]
 LINK = re.compile(r"""((?:\]\(|href=["'])(?![a-z]+:)[^)"'#\s]*?)\.ipynb(?=[#)"'])""")
 TITLE = re.compile(r"^# +(.+)$", re.MULTILINE)
 
-# nbconvert's page without scripts from elsewhere; cells that JupyterLab shows folded are folded.
+# nbconvert's page without external scripts; cells that are folded in JupyterLab are folded here too.
 PAGE = """{% extends 'lab/index.html.j2' %}
 {% block html_head_js_requirejs %}{% endblock %}
 {% block html_head_js_mermaidjs %}{% endblock %}
@@ -70,7 +70,7 @@ def site(keys):
 
 
 def committed(path):
-    """The notebook as git's last commit has it, or where there is none as it lies there; no live widgets."""
+    """The notebook from the last git commit, or the file itself if there is none; without live widgets."""
     try:
         shown = subprocess.run(["git", "-C", path.parent, "show", f"HEAD:./{path.name}"], capture_output=True)
         known = shown.returncode == 0
@@ -119,7 +119,7 @@ def title(notebook):
 
 
 def index():
-    """The page that lists the lessons: README.md's table of them, or where there is none, their titles."""
+    """The page that lists the lessons: the table from README.md, or their titles if there is no table."""
     readme = stored.ROOT / "README.md"
     text = readme.read_text(encoding="utf-8") if readme.exists() else ""
     tables = re.findall(r"(?:^\|.*\n?)+", text, re.MULTILINE)

@@ -1,4 +1,4 @@
-"""How a notebook of the course is stored: the same bytes whoever ran it and whenever."""
+"""How a notebook of the course is stored: the same bytes, whoever runs it and whenever."""
 
 import itertools
 import os
@@ -13,13 +13,13 @@ PASSING = {"collapsed", "execution", "ExecuteTime", "scrolled", "trusted", "vsco
 
 
 class Fault(Exception):
-    """Something an author has to mend; its message says where."""
+    """A problem that an author has to fix; the message says where."""
 
 
 def find(folder, keys=()):
     """The notebooks of a folder, in order; those of `keys` if any are given.
 
-    keys: '01', '1' or a whole stem each; one that no notebook of the folder has is passed over.
+    keys: '01', '1' or a full stem each; a key that matches no notebook of the folder is ignored.
     """
     paths = sorted((ROOT / folder).glob("*.ipynb"))
     return [path for path in paths if not keys or path.stem in keys
@@ -27,25 +27,25 @@ def find(folder, keys=()):
 
 
 def find_all(folders, keys=()):
-    """The notebooks of several folders.  Raises Fault for a key that none of them has."""
+    """The notebooks of several folders.  Raises Fault for a key that matches none of them."""
     for key in keys:
         if not any(find(folder, [key]) for folder in folders):
             there = sorted({path.stem for folder in folders for path in find(folder)})
-            raise Fault(f"there is no notebook {key!r} in {' or '.join(folders)}; "
-                        f"there are: {', '.join(there)}")
+            raise Fault(f"there is no notebook {key!r} in {' or '.join(folders)}. "
+                        f"Choose one of: {', '.join(there)}")
     found = [path for folder in folders for path in find(folder, keys)]
     if not found:
-        raise Fault(f"no notebooks in {', '.join(str(ROOT / folder) for folder in folders)}")
+        raise Fault(f"there are no notebooks in {', '.join(str(ROOT / folder) for folder in folders)}")
     return found
 
 
 def name(path):
-    """A path as people write it: 'notebooks/01_long_term_dependency.ipynb'."""
+    """The short form of a path: 'notebooks/01_long_term_dependency.ipynb'."""
     return f"{path.parent.name}/{path.name}"
 
 
 def normalise(notebook):
-    """The notebook without anything that changes from run to run or from editor to editor, in place."""
+    """Remove, in place, everything that changes from run to run or from editor to editor."""
     kept = {key: value for key, value in notebook.metadata.items() if key == "course"}
     notebook.metadata = nbformat.from_dict({**KERNEL, **kept})
     notebook.nbformat, notebook.nbformat_minor = 4, 5
@@ -61,24 +61,24 @@ def normalise(notebook):
 
 
 def faults(notebook):
-    """What a stored notebook must not hold, one line each: errors, stderr, live widgets."""
+    """What a stored notebook must not contain, one line each: errors, stderr, live widgets."""
     found = []
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
-                found.append(f"cell {cell.id}: a stored error, {output.ename}: {output.evalue}")
+                found.append(f"cell {cell.id} stores an error, {output.ename}: {output.evalue}")
             elif output.get("name") == "stderr":
                 found.append(f"cell {cell.id} writes to stderr: {output.text.strip()[:300]}")
             elif LIVE in output.get("data", {}):
-                found.append(f"cell {cell.id} stores a live widget: use course_lib.widgets, "
-                             "which obey COURSE_STATIC")
+                found.append(f"cell {cell.id} stores a live widget. Use course_lib.widgets, "
+                             "which respect COURSE_STATIC")
     return found
 
 
 def keep_outputs(notebook, before):
-    """Keep the outputs that `before` stores where only measured numbers and pictures differ, in place.
+    """Keep the outputs stored in `before`, in place, if only measured numbers and pictures differ.
 
-    Only up to the first code cell whose source has changed: what follows may rest on the change.
+    This stops at the first code cell whose source has changed: later outputs may depend on the change.
     """
     cells = zip([cell for cell in notebook.cells if cell.cell_type == "code"],
                 [cell for cell in before.cells if cell.cell_type == "code"], strict=False)
@@ -88,14 +88,14 @@ def keep_outputs(notebook, before):
 
 
 def _compared(output):
-    """What nbval compares of an output: its texts without measured numbers, and that there is a picture."""
+    """What nbval compares in an output: its texts without measured numbers, and that there is a picture."""
     texts = {key: sanitized(value) if isinstance(value, str) and not key.startswith("image/") else key
              for key, value in output.get("data", {}).items()}
     return output.output_type, output.get("name"), sanitized(output.get("text", "")), texts
 
 
 def write(notebook, path):
-    """Store it normalised, all or nothing.  Returns whether the file changed."""
+    """Store a notebook in normal form, all or nothing.  Returns whether the file changed."""
     notebook = normalise(notebook)
     nbformat.validate(notebook)
     text = nbformat.writes(notebook).rstrip("\n") + "\n"

@@ -11,6 +11,7 @@ from html import escape
 
 INK, FAINT, CARD, EDGE = "#1f2933", "#5f6c7b", "#fbfbfd", "#e4e7eb"
 BLUE, ORANGE, GREEN, GREY, RED = "#2f6fb0", "#b8650f", "#2a7d50", "#7f8b98", "#c0392b"
+PURPLE = "#6d4aa8"  # what the picture is about, where none of the roles below fits; see arrow_head
 QUERY, KEY, VALUE, RESIDUAL = BLUE, ORANGE, GREEN, GREY
 # Fonts of the reader's system; the last name draws Hangul, "sans-serif" whatever is left.
 FONT = "Inter, Helvetica Neue, Arial, DejaVu Sans, Apple SD Gothic Neo, Noto Sans KR, NanumGothic, sans-serif"
@@ -132,12 +133,16 @@ def heading(words, note=""):
             + (text(30, 55, note, 13, FAINT, "start") if note else ""))
 
 
+def arrow_head(colour):
+    """The head of an arrow.  A page that draws arrows in PURPLE holds <defs> with this one, too."""
+    return (f"<marker id='head-{colour[1:]}' viewBox='0 0 10 10' refX='9' refY='5'"
+            " markerUnits='userSpaceOnUse' markerWidth='9' markerHeight='9' orient='auto-start-reverse'>"
+            f"<path d='M 0 0 L 10 5 L 0 10 z' fill='{colour}'/></marker>")
+
+
 def page(width, height, *parts, title, description):
     """The SVG file: the parts on a light card.  title, description: for screen readers."""
-    heads = "".join(
-        f"<marker id='head-{colour[1:]}' viewBox='0 0 10 10' refX='9' refY='5' markerUnits='userSpaceOnUse'"
-        f" markerWidth='9' markerHeight='9' orient='auto-start-reverse'><path d='M 0 0 L 10 5 L 0 10 z'"
-        f" fill='{colour}'/></marker>" for colour in (INK, FAINT, BLUE, ORANGE, GREEN, GREY, RED))
+    heads = "".join(map(arrow_head, (INK, FAINT, BLUE, ORANGE, GREEN, GREY, RED)))
     return (f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}'"
             f" font-family='{FONT}' role='img' aria-labelledby='title description'>\n"
             f"<title id='title'>{escape(title)}</title>\n"
