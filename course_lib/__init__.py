@@ -1,4 +1,8 @@
-"""The helper package of the course *From RNNs to the Transformer*.
+"""The library of the course *From RNNs to the Transformer*.
 
-Import the submodule you need (``from course_lib.models import rnn``): nothing is loaded before.
+Lessons import a small part of it: runtime, shapes, claims, plots, widgets, training, decoding and metrics,
+with the packages data and models.  Everything else is a tool: checks judges answers, grading
+grades a class, exports serves other systems, authoring makes notebooks and pages, benchmarks measures, and
+cli is the `course` command.  Nothing is loaded before it is imported.  Begin with models/rnn.py, or with
+the map in CONTRIBUTING.md.
 """

@@ -1,13 +1,13 @@
-"""Set up the course's own environment (.venv), start JupyterLab in it, run commands in it.
+"""Set up the course's own environment (.venv), start JupyterLab in it, and run commands in it.
 
     python3 course_lib/bootstrap.py setup [--extra test | cluster]
     python3 course_lib/bootstrap.py lab [--port N] [--no-browser]
     python3 course_lib/bootstrap.py run [--extra test] -- COMMAND ...
 
-Standard library only, in the syntax of Python 3.6: it runs before anything is installed, and a
-Python that is too old has to get far enough to say so. pip's own settings (PIP_INDEX_URL,
-PIP_EXTRA_INDEX_URL, pip.conf) are honoured: on Linux pip's default torch brings several GB of
-GPU libraries, and an index that offers torch's CPU build saves them.
+This file uses only the standard library and the syntax of Python 3.6: it runs before anything is
+installed, and a Python that is too old has to get far enough to say so. pip's own settings
+(PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, pip.conf) are respected: on Linux, pip's default build of torch
+brings several GB of GPU libraries, and an index that offers the CPU build avoids them.
 """
 
 import argparse
@@ -25,28 +25,28 @@ OLDEST, NEWEST = (3, 11), (3, 14)    # every package of constraints.txt has whee
 PYTHONS = "Python %d.%d to %d.%d" % (OLDEST + NEWEST)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
-NETWORK = ("pip could not reach its package index. Set-up is the only step that needs the network:\n"
-           "connect, and run the same command again.")
-CAUSES = [    # what a failed step printed, and what it means to a learner; the first that matches is told
+NETWORK = ("pip could not reach its package index. Connect to the network, which only the set-up needs,\n"
+           "and run the same command again.")
+CAUSES = [    # what a failed step printed, and what it means to a learner; the first match is shown
     (r"No space left on device|Disk quota exceeded",
-     "The disk is full: set-up needs about 2 GB (8 GB where torch brings its GPU libraries), here and in\n"
-     "the folder for temporary files. Make room, and run the same command again."),
+     "The disk is full. The set-up needs about 2 GB (8 GB if torch comes with its GPU libraries), here and\n"
+     "in the folder for temporary files. Free some space, and run the same command again."),
     (r"No module named '?(venv|ensurepip)",
-     "{python} cannot make virtual environments, its venv module is missing.\n"
-     "On Debian and Ubuntu: apt install python3-venv. Then run the same command again."),
+     "{python} cannot create virtual environments, because its venv module is missing.\n"
+     "On Debian and Ubuntu, install it with apt install python3-venv. Then run the same command again."),
     (r"connection broken|connection error|Max retries exceeded|NewConnectionError|ReadTimeoutError"
      r"|ProxyError|name resolution|satisfies the requirement setuptools\S* \(from versions: none\)", NETWORK),
     (r"Permission denied|Read-only file system|Operation not permitted",
-     "Something may not be written: this folder ({root}) or pip's.\n"
+     "You may not write to this folder ({root}) or to one of pip's folders.\n"
      "Copy the course to a folder of your own, and run the same command there."),
     (r"No matching distribution found for torch",
-     "There is no torch for this machine and Python {version}: the course needs a 64-bit system.\n"
-     "Another Python may help: make PYTHON=python3.12 lab"),
+     "There is no build of torch for this machine and Python {version}. The course needs a 64-bit system.\n"
+     "Another version of Python may help: make PYTHON=python3.12 lab"),
 ]
 
 
 class Trouble(Exception):
-    """Something the learner can mend; the message says how."""
+    """A problem that the learner can solve; the message says how."""
 
 
 def explain(printed):
@@ -58,14 +58,14 @@ def explain(printed):
 
 
 def check_python(version=sys.version_info):
-    """Trouble if this Python is older or newer than those the course's packages are made for."""
+    """Raise Trouble if this Python is older or newer than those that the course's packages support."""
     if not OLDEST <= tuple(version[:2]) <= NEWEST:
-        raise Trouble("This is Python %d.%d; the course needs %s.\n"
+        raise Trouble("This is Python %d.%d, but the course needs %s.\n"
                       "Choose another one: make PYTHON=python3.12 lab" % (tuple(version[:2]) + (PYTHONS,)))
 
 
 def probe(python, extras):
-    """0: this interpreter has all the course needs; 4: pip can mend it; anything else: it is broken."""
+    """0: this interpreter has all that the course needs; 4: pip can fix it; anything else: it is broken."""
     command = [str(python), "-I", "-m", "course_lib.installed", "--root", str(ROOT)]
     command += ["--extra=" + extra for extra in sorted(extras)]
     try:
@@ -92,7 +92,7 @@ def digest():
 
 
 def read_stamp():
-    """What the last complete set-up noted in .venv; None if there was none, or the folder was moved since."""
+    """What the last complete set-up recorded in .venv; None if there is none, or if the folder has moved."""
     try:
         stamp = json.loads((VENV / "course-stamp.json").read_text(encoding="utf-8"))
         return stamp if stamp["root"] == str(ROOT) else None
@@ -101,7 +101,7 @@ def read_stamp():
 
 
 def call(command, log):
-    """Run one step, its output into the log; its exit status. On a terminal a clock shows that it lives."""
+    """Run one step, log its output, and return its exit status. On a terminal a clock shows the progress."""
     started = time.time()
     with open(str(log), "ab") as output:
         process = subprocess.Popen(command, cwd=str(ROOT), stdin=subprocess.DEVNULL,
@@ -123,7 +123,7 @@ def call(command, log):
 def steps(fresh, extras):
     """The commands that make .venv (fresh) and install the course and its packages there."""
     python = str(VENV / "bin" / "python")
-    base = getattr(sys, "_base_executable", sys.executable)    # not .venv's own python, which may just go
+    base = getattr(sys, "_base_executable", sys.executable)    # not .venv's own python, which may be deleted
     target = "." + ("[%s]" % ",".join(sorted(extras)) if extras else "")
     pip = [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
     make = [[base, "-m", "venv", "--without-pip", str(VENV)], [python, "-m", "ensurepip", "--default-pip"]]
@@ -131,7 +131,7 @@ def steps(fresh, extras):
 
 
 def clear():
-    """An empty .venv, whatever was there."""
+    """Replace .venv by an empty folder."""
     if VENV.is_symlink() or VENV.is_file():
         VENV.unlink()
     elif VENV.exists():
@@ -140,7 +140,7 @@ def clear():
 
 
 def install(fresh, extras):
-    """Run the steps; the stamp is away meanwhile, so an interrupted set-up is known as such."""
+    """Run the steps. The stamp is removed meanwhile, so that an interrupted set-up is recognised."""
     stamp, log = VENV / "course-stamp.json", VENV / "setup.log"
     before = None if fresh else stamp.read_text(encoding="utf-8")
     clear() if fresh else stamp.unlink()
@@ -151,14 +151,14 @@ def install(fresh, extras):
             cause = explain("\n".join(last))
             if before and cause == NETWORK:    # pip downloads first: nothing was changed yet
                 stamp.write_text(before, encoding="utf-8")
-            raise Trouble((cause or "\n  ".join(["Set-up failed. The end of its log:"] + last[-8:]))
-                          + "\nThe log: %s" % log)
+            raise Trouble((cause or "\n  ".join(["The set-up failed. The end of its log:"] + last[-8:]))
+                          + "\nThe full log is in %s" % log)
     note = {"root": str(ROOT), "digest": digest(), "extras": sorted(extras)}
     stamp.write_text(json.dumps(note), encoding="utf-8")
 
 
 def setup(extras):
-    """The python of an environment that has everything, made or brought up to date where need be."""
+    """The python of an environment that has everything, which is created or updated if necessary."""
     python = active_environment(extras)
     if python:
         return python
@@ -169,10 +169,10 @@ def setup(extras):
     check_python()
     started = time.time()
     fresh = state not in (0, 4)
-    print("Installing the course's packages into .venv: a few minutes, only this once." if fresh
-          else "Bringing .venv up to date.", flush=True)
+    print("Installing the course's packages into .venv. This takes a few minutes, only this once." if fresh
+          else "Updating .venv.", flush=True)
     install(fresh, extras | set(stamp["extras"] if stamp else ()))
-    print("Set up in %d s." % (time.time() - started), flush=True)
+    print("The set-up took %d s." % (time.time() - started), flush=True)
     return python
 
 
@@ -199,7 +199,7 @@ def arguments(argv):
 
 
 def main(argv):
-    """Exit status: 2 with a message when something is in the way."""
+    """The exit status: 2, with a message, if something prevents the set-up."""
     cut = argv.index("--") if "--" in argv else len(argv)
     args, command = arguments(argv[:cut]), argv[cut + 1:]
     extras = set(args.extra)
@@ -218,7 +218,7 @@ def main(argv):
         print(explain(str(error)) or error, file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("\nStopped. Run the same command again to go on.", file=sys.stderr)
+        print("\nStopped. Run the same command again to continue.", file=sys.stderr)
         return 130
     return 0
 

@@ -1,4 +1,4 @@
-"""Writing a sentence word by word with a model that predicts the next one.  Lessons 03 and 12"""
+"""Decoding: a model that predicts the next token generates a sentence.  Lessons 03 and 12"""
 
 import math
 
@@ -6,19 +6,19 @@ import torch
 
 
 def greedy_decode(step, state, bos_id, eos_id, max_len):
-    """Take the likeliest word at each step, give it back in, and stop at <eos>.
+    """Take the likeliest token at each step, feed it back in, and stop at <eos>.
 
     step(token, state) -> (logits (vocab,), state), `token` an int.  state: whatever step takes and returns.
-    Returns the words as a list of ints, without <bos> and <eos>, max_len at the most.
+    Returns a list of ints without <bos> and <eos>, at most max_len of them.
     """
-    token, words = bos_id, []
+    token, tokens = bos_id, []
     for _ in range(max_len):
         logits, state = step(token, state)
         token = int(logits.argmax())
         if token == eos_id:
             break
-        words.append(token)
-    return words
+        tokens.append(token)
+    return tokens
 
 
 @torch.inference_mode()

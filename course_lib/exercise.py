@@ -1,7 +1,7 @@
-"""Exercise notebooks as data: read them, find the answers in them, make the exercise of a solution.
+"""Exercise notebooks as data: read them, find the answers in them, and derive an exercise from its solution.
 
-solutions/ is the source; the exercise, pristine, is what `derive` makes of it.  A notebook that came
-from outside is read with care: every fault is a NotebookError, one line that says what to do.
+solutions/ is the source, and `derive` makes the original exercise from it.  Notebooks that come from
+outside are read with care: every problem raises a NotebookError, whose one line says what to do.
 """
 
 import ast
@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-SLOW = "rfc3987_syntax"  # jsonschema imports it and so compiles a grammar for 1.5 s; no notebook needs it
+SLOW = "rfc3987_syntax"  # jsonschema imports it, which compiles a grammar for 1.5 s; no notebook needs it
 sys.modules.setdefault(SLOW, None)
 import nbformat  # noqa: E402
 
@@ -26,74 +26,77 @@ LARGEST = 150_000_000  # bytes; a notebook without its outputs has some ten thou
 CELL, CODE = 100_000, 1_000_000  # characters of a code cell, and of all: parsing takes 1 kB for each
 KEPT = {"nbformat", "nbformat_minor", "worksheets", "cells", "cell_type", "source", "input", "code",
         "language", "metadata", "nbgrader", "grade_id", "solution", "grade"}  # of what is handed in
-DAMAGED = "your file is cut off or damaged. In JupyterLab: File, Save Notebook; then hand it in again"
+DAMAGED = ("the file is incomplete or damaged. In JupyterLab, choose File, Save Notebook, "
+           "then hand it in again")
+PLANTED = "### PLANTED"  # in a solution, before the commented code with a bug that is handed out
 REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION.*?### END SOLUTION[^\n]*", re.MULTILINE | re.DOTALL)
 
 
 class NotebookError(ValueError):
-    """A notebook that can't be used, and why, in one line."""
+    """A notebook cannot be used; the message says why, in one line."""
 
 
 def read(path, whole=True):
-    """The notebook at `path`, brought to format 4.  Raises NotebookError.
+    """The notebook at `path`, converted to format 4.  Raises NotebookError.
 
-    whole: if not, only what its answers need is kept, and outputs of any size are let go while it is parsed.
+    whole: if False, only what the answers need is kept, and outputs are dropped while the file is parsed.
     """
     path = Path(path)
     try:
-        if path.exists() and not path.is_file() and not path.is_dir():  # a pipe would be waited for
-            raise NotebookError(f"{path}: not a file")
+        if path.exists() and not path.is_file() and not path.is_dir():  # reading a pipe would block
+            raise NotebookError(f"{path}: this is not a file")
         if path.stat().st_size > LARGEST:
-            raise NotebookError(f"{path}: {path.stat().st_size / 1e6:.0f} MB; clear its outputs "
+            raise NotebookError(f"{path}: the file has {path.stat().st_size / 1e6:.0f} MB. Clear its outputs "
                                 "(Edit > Clear Outputs of All Cells) and save it again")
         text = _decoded(path.read_bytes())
     except FileNotFoundError:
         raise NotebookError(f"{path}: there is no such file") from None
     except IsADirectoryError:
-        raise NotebookError(f"{path}: a folder, not a notebook") from None
+        raise NotebookError(f"{path}: this is a folder, not a notebook") from None
     except UnicodeDecodeError:
-        raise NotebookError(f"{path}: not text, so not a notebook") from None
+        raise NotebookError(f"{path}: this is not a text file, so it cannot be a notebook") from None
     except OSError as problem:
-        raise NotebookError(f"{path}: can't be read ({problem.strerror})") from None
+        raise NotebookError(f"{path}: cannot be read ({problem.strerror})") from None
     if not text.strip():
         raise NotebookError(f"{path}: {DAMAGED}")
     try:
         parsed = nbformat.reader.reads(text, object_pairs_hook=None if whole else _kept)
-        notebook = nbformat.convert(parsed, 4)  # not validated: the odd can be used too
+        notebook = nbformat.convert(parsed, 4)  # not validated, because unusual notebooks can be used too
         for cell in notebook.cells:
             parts = (cell.cell_type, str), (cell.source, str), (cell.metadata, dict)
             if not all(isinstance(part, kind) for part, kind in parts):
-                raise ValueError("a cell without type, text or metadata")
+                raise ValueError("a cell has no type, text or metadata")
     except MemoryError:
         raise
     except nbformat.reader.NotJSONError:
         raise NotebookError(f"{path}: {DAMAGED}") from None
     except Exception as problem:  # nbformat raises whatever the broken file led to
-        raise NotebookError(f"{path}: not a Jupyter notebook ({type(problem).__name__}: "
+        raise NotebookError(f"{path}: this is not a Jupyter notebook ({type(problem).__name__}: "
                             f"{' '.join(str(problem).split())[:80]})") from None
     if not any(cell.cell_type == "code" for cell in notebook.cells):
-        raise NotebookError(f"{path}: no code cell in it")
+        raise NotebookError(f"{path}: the notebook has no code cells")
     code = sum(len(cell.source) for cell in _code(notebook))
     if not whole and code > CODE:
-        raise NotebookError(f"{path}: {code / 1e6:.1f} million characters of code, and at most "
-                            f"{CODE / 1e6:g} are read; delete the cells that the exercise does not ask for")
+        raise NotebookError(f"{path}: the notebook has {code / 1e6:.1f} million characters of code, but at "
+                            f"most {CODE / 1e6:g} million are read. Delete the cells that the exercise does "
+                            "not ask for")
     return notebook
 
 
 def _kept(pairs):
-    """An object of a notebook's JSON, without what no answer needs."""
+    """An object of a notebook's JSON, reduced to what answers need."""
     found = {key: value for key, value in pairs if key in KEPT}
     return {**found, "outputs": []} if found.get("cell_type") == "code" else found
 
 
 def _code(notebook):
-    """The cells that may hold an answer, in a form that may be parsed."""
+    """The cells that may hold an answer and are short enough to be parsed."""
     return [cell for cell in notebook.cells
             if (cell.cell_type == "code" or grade_id(cell)) and len(cell.source) <= CELL]
 
 
 def _decoded(raw):
-    """The text of a file: UTF-8 as it should be, UTF-16 or a Windows code page after some editors."""
+    """The text of a file: UTF-8 as a rule, UTF-16 or a Windows code page from some editors."""
     try:
         return raw.decode(json.detect_encoding(raw)).removeprefix("\ufeff")
     except UnicodeDecodeError:
@@ -108,19 +111,35 @@ def text(notebook):
 
 
 def derive(solution):
-    """The exercise that a solution notebook gives: answers become stubs, outputs go."""
+    """The exercise for a solution notebook: answers are taken out, and outputs are removed."""
     exercise = nbformat.from_dict(solution)
     for cell in exercise.cells:
         if cell.cell_type == "code":
-            cell.source = REGION.sub(lambda match: match[1] + STUB, cell.source)
+            cell.source = handed_out(cell.source)
             cell.outputs, cell.execution_count = [], None
     return exercise
 
 
-def pristine(stem, root=None):
-    """The exercise as it was handed out, from solutions/; a release carries it in PRISTINE instead.
+def handed_out(source):
+    """A cell of a solution as it is handed out: with a stub in the place of its answer.
 
-    root: a copy of the course, this one by default.  Raises NotebookError if the copy lacks it.
+    In a debug item the answer is followed by PLANTED and the lines of the code with a bug, as comments: then
+    these lines take its place.
+    """
+    return REGION.sub(_handed_out, source)
+
+
+def _handed_out(region):
+    _, planted, code = region[0].partition(PLANTED)
+    if not planted:
+        return region[1] + STUB
+    return "\n".join(re.sub(r"^(\s*)# ?", r"\1", line) for line in code.split("\n")[1:-1])
+
+
+def pristine(stem, root=None):
+    """The exercise as it was handed out, made from solutions/; a release has it in PRISTINE instead.
+
+    root: a copy of the course, by default this one.  Raises NotebookError if the copy does not have it.
     """
     root = root or ROOT
     solution, carried = root / "solutions" / f"{stem}.ipynb", root / PRISTINE / f"{stem}.ipynb"
@@ -137,8 +156,8 @@ def grade_id(cell, kind="solution"):
 def answers(notebook, names):
     """({name: source}, {name: note}) of the answer cells for the items in `names`.
 
-    By grade_id; where that was lost, the last cell that defines the name at its top level.  The note
-    says what was unusual; a name without an answer has only a note.
+    Cells are found by grade_id; if that was lost, the last cell that defines the name at its top level is
+    used.  A note says what was unusual; a name without an answer has only a note.
     """
     code, found, notes = _code(notebook), {}, {}
     defined = functools.cache(_defined)
@@ -148,14 +167,14 @@ def answers(notebook, names):
         written = [source for source in marked if STUB not in source]
         if len(marked) > 1:
             notes[name] = (f"{len(marked)} cells are marked as the answer; "
-                           "the last one that is filled in was taken")
+                           "the last one that is filled in was used")
         if not marked:
             marked = written = [cell.source for cell in code
                                 if not grade_id(cell) and name in defined(cell.source)]
-            notes[name] = ("the mark of the answer cell was lost; the cell that defines the name was taken"
-                           if marked else "no answer cell for it in the notebook")
+            notes[name] = ("the answer cell has lost its mark, so the cell that defines the name was used"
+                           if marked else "the notebook has no answer cell for it")
         if longest > CELL:
-            notes[name] = f"its answer cell has {longest:,} characters, and at most {CELL:,} are read."
+            notes[name] = f"its answer cell has {longest:,} characters, but at most {CELL:,} are read."
         if marked:
             found[name] = (written or marked)[-1]
     return found, notes

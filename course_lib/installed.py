@@ -1,6 +1,6 @@
-"""What this interpreter lacks of constraints.txt: python -m course_lib.installed [--extra test] [--root DIR].
+"""Compare this interpreter with constraints.txt: python -m course_lib.installed [--extra test] [--root DIR].
 
-bootstrap.py asks an environment with it whether it may be used as it is. Standard library only.
+bootstrap.py runs this to find out whether an environment can be used as it is. Standard library only.
 """
 
 import argparse
@@ -25,14 +25,14 @@ def pins():
 
 
 def direct(extras):
-    """The names of what pyproject.toml asks for itself, with these extras."""
+    """The names of the packages that pyproject.toml itself requires, with these extras."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     asked = sum((project["optional-dependencies"][extra] for extra in extras), project["dependencies"])
     return {normal(re.match(r"[\w.-]+", requirement).group()) for requirement in asked}
 
 
 def version(name):
-    """The installed version, None without: 2.13.0+cpu is a 2.13.0."""
+    """The installed version, or None; 2.13.0+cpu counts as 2.13.0."""
     try:
         return metadata.version(name).split("+")[0]
     except metadata.PackageNotFoundError:
@@ -40,16 +40,16 @@ def version(name):
 
 
 def differences(extras=()):
-    """One line for each package that is missing or has another version than constraints.txt says."""
+    """One line for each package that is missing, or whose version differs from constraints.txt."""
     wanted = direct(extras)
     installed = {name: version(name) for name in pins()}
-    return [f"{name}: {installed[name] or 'missing'}, and the course wants {pin}"
+    return [f"{name}: {installed[name] or 'missing'}, but the course needs {pin}"
             for name, pin in pins().items()
             if installed[name] != pin and (installed[name] or name in wanted)]
 
 
 def main(argv=None):
-    """Exit status: 0 usable as it is, 4 usable once pip has installed what differs."""
+    """The exit status: 0 if usable as it is, 4 if usable once pip has installed what differs."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.installed", description=__doc__.split(":")[0])
     parser.add_argument("--extra", action="append", default=[], choices=["test", "cluster"])
     parser.add_argument("--root", type=Path, default=ROOT)

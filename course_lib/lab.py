@@ -1,7 +1,7 @@
 """Open the course in JupyterLab: python -m course_lib.lab [--port N] [--no-browser] (make lab).
 
-course_lib/jupyter/ holds JupyterLab's settings for it; this module is a server extension too, which
-says at the end of the start where the course is.
+course_lib/jupyter/ holds the settings of JupyterLab.  This module is also a server extension, which prints
+the address of the course once the server has started.
 """
 
 import argparse
@@ -17,8 +17,8 @@ FIRST_PORT = 8888
 START = "lab/tree/notebooks/00_start_here.ipynb"
 READY = """
 The course: {address}
-To stop:    press Ctrl-C here, twice.
-Progress:   type course status in JupyterLab's terminal (File, New, Terminal)."""
+To stop:    press Ctrl-C twice in this terminal.
+Progress:   run "course status" in JupyterLab's terminal (File, New, Terminal)."""
 
 
 def free(port):
@@ -36,24 +36,25 @@ def free(port):
     return True
 
 
-def choose_port(asked=None):
-    """The port asked for, or the first free one from 8888 on.  ValueError if there is none."""
-    if asked is not None:
-        if asked > 0 and free(asked):
-            return asked
-        raise ValueError(f"Port {asked} is taken or not allowed. Choose another one: make lab PORT=8900")
+def choose_port(wanted=None):
+    """The wanted port, or the first free one from 8888 on.  Raises ValueError if there is none."""
+    if wanted is not None:
+        if wanted > 0 and free(wanted):
+            return wanted
+        raise ValueError(f"Port {wanted} is in use or not allowed. Choose another one: make lab PORT=8900")
     for port in range(FIRST_PORT, FIRST_PORT + 100):
         if free(port):
             return port
-    raise ValueError(f"No port from {FIRST_PORT} on is free. Choose one: make lab PORT=9500")
+    raise ValueError(f"No port from {FIRST_PORT} to {FIRST_PORT + 99} is free. Choose another one: "
+                     "make lab PORT=9500")
 
 
 def command(port, browser=True):
     """JupyterLab's command line.
 
-    shell_command: without one the terminals are login shells where the server's output is no terminal, and
-    a login shell sets PATH anew, without the environment's programs.  Only errors are logged, so that
-    what `ready` prints stays in sight.
+    shell_command: without it, terminals are login shells if the server's output is not a terminal, and a
+    login shell resets PATH, so that the environment's programs are not found.  Only errors are logged, so
+    that the lines printed by `ready` stay in sight.
     """
     shell = os.environ.get("SHELL") or "sh"
     line = [sys.executable, "-m", "jupyterlab", f"--port={port}", f"--ServerApp.root_dir={ROOT}",
@@ -63,14 +64,14 @@ def command(port, browser=True):
 
 
 def environment():
-    """The variables JupyterLab starts with: it reads the settings in course_lib/jupyter before others.
+    """The environment variables of JupyterLab: it reads the settings in course_lib/jupyter first.
 
-    With a token that was set, Jupyter leaves out its own lines about addresses.
+    If a token is set, Jupyter does not print its own lines about addresses.
     """
-    own = str(ROOT / "course_lib" / "jupyter")
+    ours = str(ROOT / "course_lib" / "jupyter")
     others = os.environ.get("JUPYTER_CONFIG_PATH")
     return {"JUPYTER_TOKEN": secrets.token_hex(24), **os.environ,
-            "JUPYTER_CONFIG_PATH": os.pathsep.join([own, others] if others else [own])}
+            "JUPYTER_CONFIG_PATH": os.pathsep.join([ours, others] if others else [ours])}
 
 
 def _jupyter_server_extension_points():
@@ -78,31 +79,32 @@ def _jupyter_server_extension_points():
 
 
 def _load_jupyter_server_extension(server):
-    """Print where the course is, once the server answers."""
+    """Print the address of the course once the server answers."""
     server.io_loop.add_callback(ready, server)
 
 
 def ready(server):
-    """The last lines of a start: where the course is, how to stop it, where one's progress is."""
+    """Print the last lines of the start: the address, how to stop, and how to see one's progress."""
     address = f"{server.connection_url}{START}?token={server.identity_provider.token}"
     print(READY.format(address=address), flush=True)
 
 
 def main(argv=None):
-    """Become JupyterLab, so that Ctrl-C goes straight to it; exit status 2 where no port is free."""
+    """Become JupyterLab, so that Ctrl-C goes straight to it.  The exit status is 2 if no port is free."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.lab", description=__doc__.split(":")[0])
     parser.add_argument("--port", type=int)
     parser.add_argument("--no-browser", action="store_true")
-    asked = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        port = choose_port(asked.port)
+        port = choose_port(options.port)
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
-    if asked.port is None and port != FIRST_PORT:
-        print(f"Port {FIRST_PORT} is taken (another JupyterLab?): this one is on port {port}.", flush=True)
+    if options.port is None and port != FIRST_PORT:
+        print(f"Port {FIRST_PORT} is in use, perhaps by another JupyterLab. This one uses port {port}.",
+              flush=True)
     os.chdir(ROOT)
-    os.execve(sys.executable, command(port, not asked.no_browser), environment())
+    os.execve(sys.executable, command(port, not options.no_browser), environment())
 
 
 if __name__ == "__main__":

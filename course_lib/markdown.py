@@ -1,4 +1,4 @@
-"""The Markdown of sheets as HTML, with formulas as MathML: a page needs no script and no network."""
+"""Convert the Markdown of exercises to HTML, with formulas as MathML: no script, no network."""
 
 import html
 
@@ -10,7 +10,7 @@ INLINE = r"\$\$(?P<wide_formula>[^$]+)\$\$|\$(?P<inline_formula>[^$\s](?:[^$]*[^
 
 
 def formula(latex, display="inline"):
-    """A LaTeX formula as MathML; as code where it can't be converted.  display: 'inline' or 'block'."""
+    """A LaTeX formula as MathML, or as code if it cannot be converted.  display: 'inline' or 'block'."""
     try:
         return convert(latex.strip(), display=display).replace(r"\_", "_")
     except Exception:  # the converter raises whatever the formula led to

@@ -26,8 +26,8 @@ def bleu(candidates, references, max_n=4):
         if matches == 0:
             return 0.0
         log_precisions.append(math.log(matches / total))
-    written, wanted = sum(map(len, candidates)), sum(map(len, references))
-    brevity = min(1.0, math.exp(1 - wanted / written))
+    length, wanted = sum(map(len, candidates)), sum(map(len, references))
+    brevity = min(1.0, math.exp(1 - wanted / length))
     return 100 * brevity * math.exp(sum(log_precisions) / max_n)
 
 

@@ -1,9 +1,10 @@
-"""Pictures: every function returns a closed figure whose title states what is to be seen.
+"""Pictures: every function returns a closed figure whose title says what to see.
 
 A notebook cell ends with that figure.  Korean text is drawn with the font shipped in data/fonts.
 """
 
 import io
+import warnings
 from pathlib import Path
 
 from matplotlib import font_manager, rcParams
@@ -28,7 +29,9 @@ class Picture(Figure):
 
     def _repr_png_(self):
         buffer = io.BytesIO()
-        self.savefig(buffer, format="png", metadata={"Software": None})
+        with warnings.catch_warnings():  # a learner's long sentence may leave no room: then it looks crowded
+            warnings.filterwarnings("ignore", "constrained_layout not applied")
+            self.savefig(buffer, format="png", metadata={"Software": None})
         return buffer.getvalue()
 
     def __repr__(self):
@@ -40,23 +43,25 @@ class Picture(Figure):
 def picture(columns=1, rows=1, width=7.0, height=2.8, **subplots):
     """An empty picture and its axes, for drawings of your own: ``figure, axes = picture(columns=2)``.
 
-    width, height: inches, 7 x 3 at the most in a lesson.  Further arguments go to Figure.subplots.
+    width, height: inches, in a lesson at most 7 x 3.  Further arguments go to Figure.subplots.
     """
     figure = Picture(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, **subplots)
 
 
-def lines(x, curves, title, xlabel, ylabel, log=False, ylim=None, axes=None, legend=True):
+def lines(x, curves, title, xlabel, ylabel, log=False, ylim=None, axes=None, legend=True,
+          first=0):
     """Curves over common x values.  Returns a Picture, or draws into `axes`.
 
-    curves: {"label": values}, as many values as x has.  log: logarithmic y axis.
+    curves: {"label": values}, as many values as x has.  log: logarithmic y axis.  first: the number of the
+    first colour, so that a curve can look the same in two pictures.
     """
     figure = None
     if axes is None:
         figure, axes = picture()
     for number, (label, values) in enumerate(curves.items()):
-        look = number % len(COLOURS)
+        look = (first + number) % len(COLOURS)
         axes.plot(x, values, label=label, color=COLOURS[look], linestyle=DASHES[look],
                   marker=MARKERS[look] if len(x) <= 20 else None, markersize=4)
     axes.set(title=title, xlabel=xlabel, ylabel=ylabel)
@@ -93,8 +98,8 @@ def heatmap(values, title, rows=None, columns=None, ylabel="", xlabel="", axes=N
 def links(above, below, sure, possible=(), title="", axes=None):
     """A sentence over its translation, joined word by word: an alignment as lines.
 
-    above, below: lists of tokens.  sure, possible: pairs (i, j), i counts `below`, j counts `above`; sure
-    ones are drawn solid, merely possible ones dotted.
+    above, below: lists of tokens.  sure, possible: pairs (i, j) with i in `below` and j in `above`;
+    sure links are solid lines, possible ones dotted.
     """
     figure = None
     if axes is None:

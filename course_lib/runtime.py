@@ -1,4 +1,4 @@
-"""What every notebook sets first: seed, one thread, the static switch, the device."""
+"""What every notebook sets up first: seed, one thread, the static switch, the device."""
 
 import os
 import random
@@ -27,12 +27,12 @@ def seed(number):
 
 
 def static():
-    """True where nobody is there to click: stored outputs and tests (COURSE_STATIC=1)."""
+    """True if nobody is there to click: for stored outputs and tests (COURSE_STATIC=1)."""
     return os.environ.get("COURSE_STATIC", "") not in ("", "0")
 
 
 def device():
-    """'cuda' where torch finds a GPU, otherwise 'cpu'."""
+    """'cuda' if torch finds a GPU, otherwise 'cpu'."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
@@ -41,28 +41,30 @@ def seconds(work, repeats=5):
     return race({"": work}, repeats)[""]
 
 
-def race(works, repeats=5):
-    """`seconds` of several works that take turns, so that what disturbs the machine disturbs all of them.
+def race(works, repeats=5, clock=None):
+    """Time several functions in alternation, so that anything that disturbs the machine affects them all.
 
-    works: {name: function without arguments}  ->  {name: seconds}
+    works: {name: function without arguments}  ->  {name: seconds}.  clock: time.process_time counts the time
+    that the processor spends on this process; the default is the time on the wall.
     """
+    clock = clock or time.perf_counter
     best = dict.fromkeys(works, float("inf"))
     for _ in range(repeats):
         for name, work in works.items():
-            start = time.perf_counter()
+            start = clock()
             work()
-            best[name] = min(best[name], time.perf_counter() - start)
+            best[name] = min(best[name], clock() - start)
     return best
 
 
 def print_timing(text):
-    """Print a measured time.  Silent in stored outputs, where it would differ at every run."""
+    """Print a measured time.  Prints nothing in stored outputs, where it would differ in every run."""
     if not static():
         print(text)
 
 
 def check_machine():
-    """Print whether this machine has what the course needs, a line each, with advice where not."""
+    """Print, one line each, whether this machine has what the course needs, with advice if not."""
     version = tuple(int(part) for part in torch.__version__.split("+")[0].split(".")[:2])
     needs = [("Python 3.11 to 3.14", (3, 11) <= sys.version_info[:2] <= (3, 14),
               "install one of these, then make PYTHON=python3.12 distclean lab"),

@@ -1,9 +1,9 @@
-"""What JupyterLab writes into a notebook's file: a hook of course_lib/jupyter/jupyter_server_config.py.
+"""How JupyterLab saves a notebook: a hook for course_lib/jupyter/jupyter_server_config.py.
 
-A lesson that was opened and saved, without being run, is the same file as before.
+A lesson that is opened and saved without being run stays the same file, byte for byte.
 """
 
-# What JupyterLab writes, but for language_info's "version": that is the reader's Python.
+# What JupyterLab writes, except for language_info's "version", which depends on the reader's Python.
 KERNEL = {
     "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
     "language_info": {"codemirror_mode": {"name": "ipython", "version": 3}, "file_extension": ".py",
@@ -14,10 +14,10 @@ LIVE = "application/vnd.jupyter.widget-view+json"
 
 
 def settle(model, **_others):
-    """The form in which a notebook is saved, in place: the course's metadata, and no live widgets.
+    """Bring a notebook, in place, into the form in which it is saved: our metadata, and no live widgets.
 
-    model: what Jupyter's contents API is about to write.  A live widget is a reference into the running
-    kernel, which shows an error once that kernel is gone; its static picture or text is kept.
+    model: what Jupyter's contents API is about to write.  A live widget refers to the running kernel and
+    shows an error once that kernel is gone.  Its static picture or text is kept.
     """
     if model.get("type") != "notebook" or not model.get("content"):
         return

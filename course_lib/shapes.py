@@ -2,12 +2,12 @@
 
 
 def check_shapes(spec, *tensors):
-    """Hold tensors against named axes; return the sizes, ``{"B": 2, "n": 3, ...}``.
+    """Compare tensors with named axes; return the sizes, ``{"B": 2, "n": 3, ...}``.
 
-    spec: one group a tensor, groups separated by commas: ``"B n d_k, B m d_k"``.  A name stands for
-    the same size wherever it occurs; a number for itself; ``...`` at the front for any axes.
+    spec: one group for each tensor, separated by commas: ``"B n d_k, B m d_k"``.  A name stands for
+    the same size wherever it occurs, a number for itself, and ``...`` at the front for any axes.
 
-    Raises ValueError that names the axis, both sizes and the tensor where each was seen.
+    Raises ValueError, which names the axis, both sizes and the tensor in which each was found.
 
     >>> import torch
     >>> check_shapes("B n d_k, B m d_k", torch.zeros(2, 3, 4), torch.zeros(2, 5, 4))

@@ -1,4 +1,4 @@
-"""What the `course` command prints: lines, tables and Markdown, in a terminal and in a pipe."""
+"""Output of the `course` command: lines, tables and Markdown, for terminals and for pipes."""
 
 import re
 import sys
@@ -20,9 +20,9 @@ def console(error=False):
 
 
 def say(words, style="", error=False, hang=""):
-    """Print a line: wrapped between words in a terminal, whole in a pipe.  A long path is never broken.
+    """Print a line: wrapped between words in a terminal, unwrapped in a pipe.  Long paths are never broken.
 
-    hang: what the second and later lines of a wrapped line begin with.
+    hang: the indentation of the second and later lines of a wrapped line.
     """
     out = console(error)
     if out.is_terminal:
@@ -33,7 +33,7 @@ def say(words, style="", error=False, hang=""):
 
 
 def markdown(source):
-    """Print Markdown, indented: in a terminal emphasis and code are styles, formulas plain characters."""
+    """Print Markdown, indented.  In a terminal, emphasis and code are styled, and formulas are plain text."""
     from rich.markdown import Markdown
     from rich.padding import Padding
     out = console()
@@ -49,7 +49,7 @@ def formula(latex):
 
 
 def table(*columns):
-    """An empty table: ruled in a terminal, plain in a pipe; numbers stand right."""
+    """An empty table: with a ruled header in a terminal, plain in a pipe; numbers are right-aligned."""
     from rich import box
     from rich.table import Table
     made = Table(box=box.SIMPLE_HEAD if sys.stdout.isatty() else None, pad_edge=False)
@@ -59,6 +59,6 @@ def table(*columns):
 
 
 def text(words, style=""):
-    """Text that is shown as it is: brackets in it are no markup."""
+    """Text that is shown as it is: brackets in it are not markup."""
     from rich.text import Text
     return Text(words, style=style)

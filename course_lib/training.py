@@ -20,7 +20,7 @@ def clip_gradient(grads, max_norm):
 
 
 def sequence_loss(logits, targets, pad_id):
-    """The mean of -log p(right word) over all real tokens of the batch; padding does not count.
+    """The mean of -log p(right token) over all real tokens of the batch; padding does not count.
 
     logits (B, n, vocab), before the softmax  targets (B, n), pad_id where there is none  ->  scalar
     """
@@ -51,12 +51,11 @@ def warmup_rate(step, d_model, warmup_steps):
 
 
 def fit(parameters, loss, steps, lr=1e-2, max_norm=None, rate=None, label="training"):
-    """Minimise `loss(step)` by Adam; return the list of losses.
+    """The training loop that lesson 01 writes out, with a progress bar; returns the list of losses.
 
     parameters: tensors to learn, or an nn.Module.  loss: called with the step's number from 0, draws
     its own batch, returns a scalar tensor.  max_norm: clip the gradient to that norm.  rate: maps a
-    step's number to a factor on `lr` (warm-up, decay).  A progress bar with the loss runs along,
-    in a notebook and in a terminal; not in stored outputs.
+    step's number to a factor on `lr` (warm-up, decay).  The bar is not shown in stored outputs.
 
     Raises ValueError at the first loss that is not finite, with the step at which it appeared.
     """
@@ -66,22 +65,27 @@ def fit(parameters, loss, steps, lr=1e-2, max_norm=None, rate=None, label="train
     with tqdm(total=steps, desc=label, disable=runtime.static(), leave=False) as bar:
         for step in range(steps):
             optimizer.param_groups[0]["lr"] = lr * (rate(step) if rate else 1.0)
-            losses.append(_update(optimizer, parameters, loss(step), max_norm))
-            if not math.isfinite(losses[-1]):
-                raise ValueError(f"the loss is {losses[-1]} at step {step}: "
-                                 "lower lr, or clip the gradient with max_norm")
-            bar.set_postfix(loss=f"{losses[-1]:.4f}", refresh=False)
-            bar.update()
+            error = loss(step)                         # 1. draw a batch, predict, compare
+            optimizer.zero_grad()                      # 2. forget the last gradient
+            error.backward()                           # 3. compute the new one
+            _clip(parameters, max_norm)                # 4. limit its length
+            optimizer.step()                           # 5. change the parameters a little
+            losses.append(error.item())
+            _show(bar, step, losses[-1])
     return losses
 
 
-def _update(optimizer, parameters, loss, max_norm):
-    optimizer.zero_grad()
-    loss.backward()
+def _clip(parameters, max_norm):
+    """Replace the gradients by clipped ones; max_norm None leaves them as they are."""
+    with_grad = [p for p in parameters if p.grad is not None]
     if max_norm is not None:
-        with_grad = [p for p in parameters if p.grad is not None]
         clipped = clip_gradient([p.grad for p in with_grad], max_norm)
         for parameter, grad in zip(with_grad, clipped, strict=True):
             parameter.grad = grad
-    optimizer.step()
-    return loss.item()
+
+
+def _show(bar, step, loss):
+    if not math.isfinite(loss):
+        raise ValueError(f"the loss is {loss} at step {step}: lower lr, or clip the gradient with max_norm")
+    bar.set_postfix(loss=f"{loss:.4f}", refresh=False)
+    bar.update()

@@ -1,7 +1,7 @@
-"""`course update`: the newest lessons and exercises, with the learner's answers in the new sheets.
+"""`course update`: get the newest lessons and exercises, and put the learner's answers into them.
 
 In a git clone the newest version comes from the remote branch.  Otherwise the learner unpacks it beside
-the old one, and the answers are taken over from there.
+the old one, and the answers are copied from there.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ class UpdateError(ValueError):
 
 
 def from_git():
-    """Fast-forward this clone to its remote branch.  Returns the lines to tell.
+    """Fast-forward this clone to its remote branch.  Returns the lines to print.
 
     A notebook that was changed on both sides is kept in backups/ and replaced; the answers in an exercise
     are then put into the new one.  All other changed notebooks stay as they are.
@@ -27,14 +27,14 @@ def from_git():
     _git("fetch", "--quiet")
     new, old = _git("rev-parse", "@{upstream}"), _git("rev-parse", "HEAD")
     if _git("merge-base", new, old) == new:
-        return ["This is the newest version."]
+        return ["You already have the newest version."]
     if _git("merge-base", new, old) != old:
-        raise UpdateError("this clone has commits of its own; merge the update with git: git pull")
+        raise UpdateError("this clone has commits of its own, so the update has to be merged. Run: git pull")
     replaced = _names("diff", "--name-only", "-z", old, new) & _names("diff", "--name-only", "-z", "HEAD")
     others = sorted(name for name in replaced if not name.startswith(NOTEBOOKS))
     if others:
-        raise UpdateError(f"{others[0]} was changed here, and in the new version too; set yours aside first: "
-                          f"git stash push {' '.join(others)}")
+        raise UpdateError(f"{others[0]} was changed here and in the new version. First set your changes "
+                          f"aside: git stash push {' '.join(others)}")
     kept = {name: keep(exercise.ROOT / name, exercise.ROOT)
             for name in sorted(replaced) if (exercise.ROOT / name).exists()}
     handed_out = {name: _git("show", f"HEAD:{name}") for name in kept}
@@ -50,40 +50,40 @@ def from_git():
 
 
 def _tell(name, copy, handed_out):
-    """Put the answers of an exercise into the new one; the line that says what became of a notebook."""
-    line = f"{name} is new; yours is {copy.relative_to(exercise.ROOT)}."
+    """Put the answers of an exercise into the new one.  Returns the line that says what happened."""
+    line = f"{name} was replaced; your version is {copy.relative_to(exercise.ROOT)}."
     path = exercise.ROOT / name
     if name.startswith("exercises/") and path.exists():
         with contextlib.suppress(exercise.NotebookError):
             moved = _fill(path, exercise.read(copy), exercise.nbformat.reads(handed_out, as_version=4))
-            line += f" Your answers are in the new one: {', '.join(moved) or 'none yet'}."
+            line += f" These answers were copied into the new version: {', '.join(moved) or 'none'}."
     return line
 
 
 def from_folder(folder):
-    """Take the answers over from an older copy of the course.  Returns the lines to tell."""
+    """Copy the answers from an older copy of the course.  Returns the lines to print."""
     if not (folder / "exercises").is_dir():
-        raise UpdateError(f"{folder}: no copy of the course, it has no folder exercises")
+        raise UpdateError(f"{folder} is not a copy of the course: it has no folder called exercises")
     if folder.resolve() == exercise.ROOT.resolve():
-        raise UpdateError(f"{folder}: this copy itself; name the older one")
+        raise UpdateError(f"{folder} is this copy itself. Give the path of the older one")
     lines = []
     for path in sorted((exercise.ROOT / "exercises").glob("*.ipynb")):
-        theirs = folder / "exercises" / path.name
-        if theirs.exists():
-            moved = _fill(path, exercise.read(theirs), exercise.pristine(path.stem, folder))
+        old = folder / "exercises" / path.name
+        if old.exists():
+            moved = _fill(path, exercise.read(old), exercise.pristine(path.stem, folder))
             lines += [f"exercises/{path.name}: {', '.join(moved)}"] if moved else []
-    return lines or [f"There is no answer in {folder / 'exercises'} that is not here already."]
+    return lines or [f"Nothing to copy: {folder / 'exercises'} has no answer that is missing here."]
 
 
-def _fill(path, mine, before):
-    """Put the answers of the notebook `mine` into the exercise at `path`; returns their names.
+def _fill(path, old, before):
+    """Put the answers of the notebook `old` into the exercise at `path`; returns their names.
 
-    before: the exercise that `mine` was handed out as.  An answer cell that holds something else than what
-    was handed out is never replaced.
+    before: the exercise that `old` was handed out as.  An answer cell that was changed in the new exercise is
+    never replaced.
     """
     sheet, pristine = exercise.read(path), exercise.pristine(path.stem)
     names = [exercise.grade_id(cell) for cell in sheet.cells if exercise.grade_id(cell)]
-    answered, given, clean = (exercise.answers(notebook, names)[0] for notebook in (mine, before, pristine))
+    answered, given, clean = (exercise.answers(notebook, names)[0] for notebook in (old, before, pristine))
     moved = []
     for cell in sheet.cells:
         name = exercise.grade_id(cell)
@@ -96,13 +96,13 @@ def _fill(path, mine, before):
 
 
 def _check_clone():
-    """UpdateError unless the course is a git clone that follows a remote branch."""
+    """Raise UpdateError unless the course is a git clone that tracks a remote branch."""
     with contextlib.suppress(OSError, UpdateError):
         top = _git("rev-parse", "--show-toplevel")
         if exercise.ROOT.samefile(top) and _git("rev-parse", "@{upstream}"):
             return
-    raise UpdateError("this copy of the course is no git clone. Unpack the newer version in a folder of its "
-                      f"own, and there: course update {exercise.ROOT}")
+    raise UpdateError("this copy of the course is not a git clone. Unpack the newer version into its own "
+                      f"folder, and run there: course update {exercise.ROOT}")
 
 
 def _names(*arguments):
@@ -111,7 +111,7 @@ def _names(*arguments):
 
 
 def _git(*arguments):
-    """What git prints.  UpdateError with its message if it fails."""
+    """What git prints.  Raises UpdateError with its message if it fails."""
     done = subprocess.run(["git", *arguments], cwd=exercise.ROOT, capture_output=True, text=True,
                           encoding="utf-8", stdin=subprocess.DEVNULL)
     if done.returncode:

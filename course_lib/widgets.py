@@ -39,7 +39,7 @@ def paint(draw, cells, rows, columns, **ranges):
     """Draw with a table of cells to click on and off: ``paint(draw, mask, words, words, layers=[1, 2])``.
 
     draw: a function of the table, Boolean (n, m), and of the values named in `ranges`, as in `explore`;
-    it returns a figure.  cells: the table to start from.  rows, columns: n and m texts beside it.
+    it returns a figure.  cells: the initial table.  rows, columns: n and m labels beside it.
     """
     start = {name: inspect.signature(draw).parameters[name].default for name in ranges}
     if runtime.static():

@@ -1,8 +1,8 @@
 """The capstone of exercise 12: a Transformer of the learner's own parts, trained to translate.
 
-gather()     the answers of the earlier exercises that pass, the library's for the rest
+gather()     collects the answers to earlier exercises that pass, and the library's for the rest
 train()      trains the assembled Transformer on English to Korean, and counts its exact matches
-page()       what of it is the learner's own work, the curve, attention maps, translations: an HTML page
+page()       writes an HTML page: which parts are the learner's own, training curve, attention, translations
 """
 
 from .parts import gather

@@ -1,4 +1,4 @@
-"""The parts of a Transformer from the exercises beside this notebook: the learner's where they pass."""
+"""Collect the parts of a Transformer from the exercises beside this notebook."""
 
 from ..answers import parts
 
@@ -15,10 +15,10 @@ EXERCISES = {
 
 
 def gather(folder="."):
-    """The parts of the Transformer that earlier exercises had you build, as {name: function or class}.
+    """The parts of the Transformer that you built in earlier exercises, as {name: function or class}.
 
-    folder: where the exercise notebooks lie; beside this one unless told.  Each answer that passes its
-    check is taken, and sees the parts that were taken before it; for each other one the library's stands
-    in.  Prints a line for each.
+    folder: the folder of the exercise notebooks, by default that of this notebook.  Each answer that passes
+    its check is used, and sees the parts before it; any other is replaced by the library's.  Prints a line
+    for each.
     """
     return parts.gather([name for names in EXERCISES.values() for name in names], folder)

@@ -1,4 +1,4 @@
-"""The page at the end of the capstone: whose parts, the learning curve, where it looks, what it writes."""
+"""The page at the end of the capstone: who built the parts, training curve, attention, translations."""
 
 import base64
 from pathlib import Path
@@ -13,9 +13,9 @@ SENTENCE = SAMPLES[-1]
 
 
 def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
-    """Write the page of a Result of `train` to `path`; show its loss curve, and return its attention maps.
+    """Write the page for a Result of `train` to `path`; show its loss curve, and return its attention maps.
 
-    sentences: what is translated on it; a sentence that the grammar lacks shows the grammar's message.
+    sentences: the translations on the page; for a sentence outside the grammar, the grammar's message.
     """
     learning, looking = curve(result), maps(result)
     html = _template().render(
@@ -38,7 +38,7 @@ def curve(result):
 
 
 def maps(result):
-    """The weights of each head of the last memory attention on SENTENCE; None if they can't be had."""
+    """The weights of each head of the last cross-attention on SENTENCE; None if they are not available."""
     found = result.translator.maps(SENTENCE)
     if not found:
         return None

@@ -30,7 +30,7 @@ SAMPLED = (25, 100, 200, 400, 800, 1600)  # the steps after which SAMPLES are tr
 
 
 class CapstoneError(Exception):
-    """What went wrong, and in whose part; in a notebook without a traceback."""
+    """What went wrong, and in which part.  In a notebook it is shown without a traceback."""
 
     def _render_traceback_(self):
         return str(self).splitlines()
@@ -38,9 +38,9 @@ class CapstoneError(Exception):
 
 @dataclass
 class Result:
-    """What came of it.  losses: one a step.  right: the share of sentences that were held out and are
-    translated to the last word.  parts: the Part of each.  ran: the names of the learner's that
-    the model runs."""
+    """The result of training.  losses: one for each step.  right: the fraction of held-out sentences that are
+    translated exactly.  parts: the Part of each item.  ran: the names of the learner's parts that the model
+    runs."""
 
     translator: Translator
     losses: list
@@ -49,41 +49,41 @@ class Result:
     ran: set
 
     def translate(self, sentence):
-        """The Korean of an English sentence.  Raises ValueError that says what the grammar lacks."""
+        """The Korean translation of an English sentence.  Raises ValueError if it is outside the grammar."""
         return self.translator.write(sentence)
 
 
 def train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=1600, seed=0):
-    """Assemble, train, and translate sentences that were held out.  Returns a Result.
+    """Assemble the model, train it, and translate held-out sentences.  Returns a Result.
 
-    parts: from `gather`.  Transformer, label_smoothing_loss, warmup_rate: the answers of exercise 12; where
-    one of the latter two does not pass its check the library's stands in, and a line says so.
+    parts: from `gather`.  Transformer, label_smoothing_loss, warmup_rate: the answers to exercise 12.  If one
+    of the latter two does not pass its check, the library's is used, and a line says so.
 
-    Raises CapstoneError if the Transformer itself does not pass, for an error, naming the part in which it
-    arose, and below GOAL, saying how far it came.
+    Raises CapstoneError if the Transformer itself does not pass, if an error occurs (naming the part in which
+    it occurred), and if the result is below GOAL (saying how far it is).
     """
     seed = set_seed(seed)
-    told = dict(parts.told)
+    found = dict(parts.parts)
     for answer in (Transformer, label_smoothing_loss, warmup_rate):
         part = of_this_notebook(STEM, checks.items(STEM)[answer.__name__], answer)
         if part.name == "Transformer" and not part.mine:
-            raise CapstoneError(f"Your Transformer comes first: {part.why}")
-        told[part.name] = part
+            raise CapstoneError(f"The capstone needs your own Transformer: {part.why}")
+        found[part.name] = part
         print(part.line)
-    with _pointing(list(told.values())):
-        return _train({name: part.answer for name, part in told.items()}, list(told.values()), steps, seed)
+    with _pointing(list(found.values())):
+        return _train({name: part.answer for name, part in found.items()}, list(found.values()), steps, seed)
 
 
 def _owner(code, parts):
     """The learner's part that this code belongs to, or None."""
-    inside = [part for part in parts if part.mine and part.file == code.co_filename]
-    named = [part for part in inside if part.name == code.co_qualname.split(".")[0]]
-    return (named or inside)[0] if named or len(inside) == 1 else None
+    nearby = [part for part in parts if part.mine and part.file == code.co_filename]
+    named = [part for part in nearby if part.name == code.co_qualname.split(".")[0]]
+    return (named or nearby)[0] if named or len(nearby) == 1 else None
 
 
 @contextmanager
 def _pointing(parts):
-    """An error that arises in a learner's part becomes a CapstoneError that names the exercise."""
+    """Turn an error in a learner's part into a CapstoneError that names the exercise."""
     try:
         yield
     except CapstoneError:
@@ -93,8 +93,8 @@ def _pointing(parts):
             part = _owner(frame.f_code, parts)
             if part:
                 raise CapstoneError(f"{type(problem).__name__} in your {part.name}: {problem}\n"
-                                    f"    at: {linecache.getline(part.file, line).strip()}\n"
-                                    f"    It is in exercises/{part.stem}.ipynb, `{part.name}`.") from None
+                                    f"    Line: {linecache.getline(part.file, line).strip()}\n"
+                                    f"    It is in `{part.name}`, exercises/{part.stem}.ipynb.") from None
         raise
 
 
@@ -115,7 +115,7 @@ def _train(use, parts, steps, seed):
         for step in range(1, steps + 1):
             src, tgt = translator.tensors([corpus[row] for row in next(draw)])
             with _noting(ran, parts) if step == 1 else nullcontext():
-                # and in a line down to 0, which the paper has not: it makes up for few steps
+                # a linear decay to 0, which the paper does not use, makes up for the few steps
                 rate = use["warmup_rate"](step, SIZES["d_model"], WARMUP) * (1 - step / steps)
                 optimizer.param_groups[0]["lr"] = float(rate)
                 loss = use["label_smoothing_loss"](model(src, tgt, PAD), tgt[:, 1:], SMOOTHING, PAD)
@@ -130,13 +130,13 @@ def _train(use, parts, steps, seed):
     result = Result(translator, losses, translator.right(held_out), parts, ran)
     if result.right < GOAL:
         raise CapstoneError(f"{result.right:.0%} of {len(held_out)} held-out sentences are right to the last "
-                            f"word; the goal is {GOAL:.0%}. Train longer: train(..., steps={2 * steps})")
+                            f"word, but the goal is {GOAL:.0%}. Train longer: train(..., steps={2 * steps})")
     print(f"✓ at least {GOAL:.0%} of {len(held_out)} held-out sentences are right to the last word")
     return result
 
 
 def _samples(translator, step):
-    """What the model makes of SAMPLES by now, a line each.  An untrained one repeats itself: cut short."""
+    """The translations of SAMPLES so far, one per line, cut short: an untrained model repeats itself."""
     heads = [f"step {step:4d}  ", " " * 11]
     return "\n".join(f"{head}{sentence} → {translator.write(sentence, longest=20)}"
                      for head, sentence in zip(heads, SAMPLES, strict=True))
@@ -151,14 +151,14 @@ def _update(model, optimizer, loss):
 
 
 class _OwnNorm(nn.LayerNorm):
-    """A layer norm by the learner's function, with the weights it would have."""
+    """A layer norm computed by the learner's function, with the weights of the original module."""
 
     def forward(self, x):
         return self.function(x, self.weight, self.bias, self.eps)
 
 
 def _use_norm(model, layer_norm):
-    """Every nn.LayerNorm of the model works by `layer_norm` from now on."""
+    """Make every nn.LayerNorm of the model compute with `layer_norm`."""
     for part in model.modules():
         if type(part) is nn.LayerNorm:
             part.__class__, part.function = _OwnNorm, layer_norm

@@ -1,4 +1,4 @@
-"""A learner's Transformer put to work: sentences to tensors and back.  It needs no more than forward."""
+"""Use a learner's Transformer for translation: sentences to tensors and back.  Only forward is needed."""
 
 import torch
 
@@ -29,18 +29,18 @@ class Translator:
     def step(self, tokens, state):
         """tokens (B,), state (src, the words before (B, t))  ->  logits (B, vocab), the next state
 
-        Without a cache all words are worked out anew: forward is the only thing known of the model.
+        All words are computed again in each step, without a cache: only forward is known about the model.
         """
         src, before = state
         written = torch.cat([before, tokens[:, None].to(src)], dim=1)             # (B, t + 1)
-        unknown = torch.full_like(written[:, :1], EOS)            # forward looks at all but the last
+        unknown = torch.full_like(written[:, :1], EOS)            # forward reads all but the last
         logits = self.model(src, torch.cat([written, unknown], dim=1), PAD)
         return logits[:, -1].cpu(), (src, written)
 
     def write(self, sentence, longest=LONGEST):
-        """The Korean of an English sentence, by greedy_decode: `longest` tokens at most.
+        """The Korean translation of an English sentence by greedy_decode, with at most `longest` tokens.
 
-        Raises ValueError if the grammar lacks the sentence.
+        Raises ValueError if the sentence is outside the grammar.
         """
         src, _ = self.tensors([translate(sentence)])
 
@@ -51,20 +51,20 @@ class Translator:
         return text(KOREAN.decode(self.greedy_decode(step, (src, src[:, :0]), BOS, EOS, longest)))
 
     def right(self, some):
-        """The share of pairs that come out right to the last word."""
+        """The fraction of pairs that are translated exactly."""
         src, _ = self.tensors(some)
         rows = greedy_batch(self.step, (src, src[:, :0]), BOS, EOS, LONGEST, len(some))
         return exact_match([KOREAN.decode(row) for row in rows], [pair.korean for pair in some])
 
     @torch.no_grad()
     def maps(self, sentence):
-        """(English tokens, Korean tokens and <eos>, weights (h, n, m) of the last memory attention).
+        """(English tokens, Korean tokens and <eos>, weights (h, n, m) of the last cross-attention).
 
-        None where the decoder blocks have no memory_attention that returns its weights.
+        None if the decoder blocks have no cross_attention that returns its weights.
         """
         pair, seen = translate(sentence), []
         hooks = [part.register_forward_hook(lambda part, given, output: seen.append(output))
-                 for name, part in self.model.named_modules() if name.endswith("memory_attention")]
+                 for name, part in self.model.named_modules() if name.endswith("cross_attention")]
         try:
             self.model(*self.tensors([pair]), PAD)
         finally:
