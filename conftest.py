@@ -3,7 +3,11 @@
 import os
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pytest
+
+NO_FIXTURES = SimpleNamespace(name2fixturedefs={})  # of a notebook's cell
 ROOT = Path(__file__).parent
 
 
@@ -22,3 +26,11 @@ def pytest_configure(config):
     """nbval compares everything but the measured numbers of claims (course_lib/claims.py)."""
     if getattr(config.option, "nbval_sanitize_with", "") is None:
         config.option.nbval_sanitize_with = str(ROOT / "course_lib" / "nbval_sanitize.cfg")
+
+
+def pytest_collection_modifyitems(items):
+    """With several pytest workers, the tests that share an expensive fixture go to the same one."""
+    for item in items:
+        found = getattr(item, "_fixtureinfo", NO_FIXTURES).name2fixturedefs.values()
+        if any(fixture.scope in ("module", "session") and fixture.baseid for *_, fixture in found):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))

@@ -111,7 +111,7 @@ def _wide_text(base):
 
 
 WEARING = {"4 MB of code in a cell without a mark": Case(_long_cell, BUT_ONE, "no answer cell"),
-           "3 MB of code in an answer": Case(_long_answer, BUT_ONE, "3,000,000 characters, and at most 100"),
+           "3 MB of code in an answer": Case(_long_answer, BUT_ONE, "3,000,000 characters, but at most 100"),
            "2 MB of code in cells": Case(_many_cells, NONE, "1.8 million characters of code"),
            "140 MB of wide text in a cell": Case(_wide_text, NONE, "reading it needed more than 1.6 GB")}
 

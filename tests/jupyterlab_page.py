@@ -1,5 +1,6 @@
 """JupyterLab on a copy of the course, and the moves of a person in it (playwright)."""
 
+import ast
 import io
 import json
 import os
@@ -12,6 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import numpy as np
+from jupyter_client import BlockingKernelClient
 from PIL import Image
 
 ROOT = Path(__file__).parents[1]
@@ -26,7 +28,7 @@ class Course:
     """What a learner has, under git, with JupyterLab on it as `make lab` starts it."""
 
     def __init__(self, folder):
-        self.folder, self.environment = folder, environment(folder)
+        self.folder, self.home, self.environment = folder, folder.parent / "home", environment(folder)
         for name in ("course_lib", "notebooks", "exercises", "solutions"):
             shutil.copytree(ROOT / name, folder / name,
                             ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
@@ -44,6 +46,32 @@ class Course:
         """What a file says beside sources and outputs: of the notebook, and of each cell."""
         notebook = json.loads((self.folder / path).read_text(encoding="utf-8"))
         return notebook["metadata"], [(cell["id"], cell["metadata"]) for cell in notebook["cells"]]
+
+    def reset(self):
+        """The files as they are committed, and no kernel."""
+        for session in json.loads(self.ask("sessions")):
+            self.ask(f"sessions/{session['id']}", method="DELETE")
+        self.git("checkout", "--quiet", ".")
+        self.git("clean", "-d", "--force", "--quiet")
+
+    def evaluate(self, path, expressions):
+        """The values of expressions, literals, in the kernel that a notebook runs in."""
+        session = next(one for one in json.loads(self.ask("sessions")) if one["path"] == path)
+        client = BlockingKernelClient(connection_file=str(
+            self.home / "runtime" / f"kernel-{session['kernel']['id']}.json"))
+        client.load_connection_file()
+        client.start_channels()
+        asked = {str(number): text for number, text in enumerate(expressions)}
+        reply = client.execute("", silent=True, user_expressions=asked, reply=True, timeout=60)
+        client.stop_channels()
+        values = reply["content"]["user_expressions"]
+        return [ast.literal_eval(values[number]["data"]["text/plain"]) for number in asked]
+
+    def ask(self, path, **options):
+        """What Jupyter's REST interface replies."""
+        request = urllib.request.Request(f"{self.address}/api/{path}?token={TOKEN}", **options)
+        with urllib.request.urlopen(request, timeout=30) as reply:
+            return reply.read()
 
     def start(self):
         self.server, self.address = start(self.folder, self.environment)
@@ -98,7 +126,7 @@ def open_notebook(page, address, path):
     """Open it in a workspace of its own, and wait for its kernel."""
     page.goto(f"{address}/lab/workspaces/{path[:-6].replace('/', '-')}/tree/{path}?token={TOKEN}")
     page.wait_for_selector(f"{PANEL} .jp-CodeCell", timeout=60_000)
-    page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
+    page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120_000)
 
 
 def cell(page, words):
@@ -130,8 +158,15 @@ def run_all(page, seconds):
     page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="Run").click()
     page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
     wait_until_run(page, last, seconds)
-    errors = page.locator(f"{PANEL} [data-mime-type='application/vnd.jupyter.error']").all_inner_texts()
-    assert not errors, errors[0]
+    assert not (shown := errors(page)), shown[0]
+
+
+def errors(page):
+    """What a notebook shows of errors, warnings, and widgets that are not alive."""
+    wrong = "[data-mime-type='application/vnd.jupyter.stderr'], .jupyter-widgets-disconnected"
+    texts = page.locator(f"{PANEL} .jp-OutputArea-output:is({wrong})").all_inner_texts()
+    broken = page.get_by_text("Error displaying widget").or_(page.get_by_text("Error creating widget"))
+    return texts + broken.all_inner_texts()
 
 
 def watch(the_cell):

@@ -7,7 +7,8 @@ from lint_rules import code, mark
 
 from course_lib import checks, exercise
 
-HEAD = re.compile(r"\A## \d+ · `(\w+)`\n\n([●○]{3}) · (\d+) minutes · (\d+) points?\n")
+HEAD = re.compile(r"\A## \d+ · `(\w+)`\n\n([●○]{3}) · (build|transfer|debug) · "
+                  r"(\d+) minutes · (\d+) points?\n")
 
 
 def of_kind(notebook, kind):
@@ -46,7 +47,7 @@ def every_item_has_its_five_cells(notebook, path):
                     places[kind].append(number)
         wrong = [f"{len(found)} of {kind}" for kind, found in places.items() if len(found) != 1]
         if wrong:
-            yield f"{name} has {', '.join(wrong)}; one each (a task: '## 1 · `name`', then '●○○ · ...')"
+            yield f"{name} has {', '.join(wrong)}; one each (a task: '## 1 · `name`', '●○○ · build · ...')"
             continue
         (task,), (hints,), (answer,), (check,) = places.values()
         between = [cell.metadata.get("tags") for cell in notebook.cells[answer + 1:check]]
@@ -88,9 +89,11 @@ def points_and_minutes_add_up(notebook, path):
     heads = [HEAD.match(cell.source) for cell in notebook.cells if HEAD.match(cell.source)]
     for head in heads:
         item = checks.items(path.stem)[head[1]]
-        if int(head[4]) != item.points:
-            yield f"{item.name} says {head[4]} points, its item {item.points}"
-    points, minutes = sum(int(head[4]) for head in heads), sum(int(head[3]) for head in heads)
+        if int(head[5]) != item.points:
+            yield f"{item.name} says {head[5]} points, its item {item.points}"
+        if head[3] != item.kind:
+            yield f"{item.name} says it is of the kind {head[3]}, its item {item.kind}"
+    points, minutes = sum(int(head[5]) for head in heads), sum(int(head[4]) for head in heads)
     for words in (f"{points} points", f"{minutes} minutes"):
         if words not in notebook.cells[0].source:
             yield f"the title cell does not say {words}"

@@ -15,6 +15,8 @@ MIDDLE = ["The idea", "By hand", "From formula to code", "Look inside", "Put it 
 SECTIONS = ["The problem", *MIDDLE, "Claims, checked", "Since then", "Summary", "Exercises", "References"]
 FIRST_SECTIONS = ["The trouble", *MIDDLE, "What the sources say", "Summary", "Exercises", "References"]
 MORE_MAY_FOLLOW = {"From formula to code", "Look inside"}
+MOST_BETWEEN = 4  # cells from a question to its folded reason, as custom.css has it
+HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 MOST_WORDS = 220  # a clear paragraph or two; a cell holds one idea
 PLACES = re.compile(r"\b(section|eq|equation|figure|algorithm|chapter|table|appendix|page)s?\b", re.I)
 RANDOM_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}.*)?")
@@ -186,16 +188,30 @@ def sections_come_in_order(notebook, path):
 
 
 def predictions_are_run_and_explained(notebook, path):
-    quizzes = [number for number, cell in enumerate(notebook.cells)
-               if cell.cell_type == "code" and re.search(r"^quiz\(", cell.source, re.MULTILINE)]
+    """Question, at most four cells that run what was predicted, folded reason.
+
+    course_lib/jupyter/custom/custom.css finds the answer by this form, to keep it out of sight until a choice
+    was made; it stops at the first folded text and at a heading.
+    """
+    cells = notebook.cells
+    quizzes = [number for number, cell in enumerate(cells) if is_quiz(cell)]
     if is_lesson(path) and len(quizzes) < 2:
         yield f"{len(quizzes)} questions to predict, at least two"
     for number in quizzes:
-        cells = notebook.cells[number + 1:number + 6]
-        if not any(cell.cell_type == "code" and "quiz(" not in cell.source for cell in cells[:3]):
-            yield f"no cell after {notebook.cells[number].id} runs what was predicted"
-        if not any(cell.cell_type == "markdown" and "<details><summary>" in cell.source for cell in cells):
-            yield f"no folded why after {notebook.cells[number].id}"
+        name, below = cells[number].id, cells[number + 1:number + MOST_BETWEEN + 2]
+        folded = [place for place, cell in enumerate(below) if "<details>" in cell.source]
+        if not folded:
+            yield f"no folded why among the {MOST_BETWEEN + 1} cells after {name}"
+        between = below[:folded[0]] if folded else below[:MOST_BETWEEN]
+        if not any(cell.cell_type == "code" and not is_quiz(cell) for cell in between):
+            yield f"no cell between {name} and the first folded text below it runs what was predicted"
+        for cell in between:
+            if is_quiz(cell) or (cell.cell_type == "markdown" and HEADING.search(cell.source)):
+                yield f"{cell.id}, a question or a heading, stands between {name} and its folded why"
+
+
+def is_quiz(cell):
+    return cell.cell_type == "code" and bool(re.search(r"^quiz\(", cell.source, re.MULTILINE))
 
 
 def choices_are_plain_text(notebook, path):

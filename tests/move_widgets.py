@@ -2,6 +2,9 @@
 
 `pytest -p move_widgets --nbval LESSON` runs one cell more, which makes the lesson's widgets live, draws
 each at its default and with every control at two other values.  An error that a widget shows fails that cell.
+
+test_browser_lessons.py moves the same controls with keyboard and mouse, but with training cut short; here the
+models are trained to the end, and no browser is needed.
 """
 
 import ast
@@ -10,7 +13,7 @@ from pathlib import Path
 import ipywidgets
 import nbformat
 
-SENTENCES = ["I am a student", "the cats like my friend"]
+SENTENCES = ["they are cats", "I am a student", "the cats like my friend"]
 BLANKS = ["the ___ of the object", "it is not ___ to use this"]
 
 
@@ -59,12 +62,17 @@ def move(box, call):
         control.value = start
 
 
+def other_sentences(value):
+    """Two lines of the kind that stands in a line to type in: with a blank to fill, or without."""
+    return [words for words in (BLANKS if "___" in value else SENTENCES) if words != value][:2]
+
+
 def other_values(control):
     """Two values that are not its default, or the one that there is."""
     if isinstance(control, ipywidgets.ToggleButton):
         return [not control.value]
     if isinstance(control, ipywidgets.Text):
-        return BLANKS if "___" in control.value else SENTENCES
+        return other_sentences(control.value)
     if isinstance(control, ipywidgets.Dropdown):
         others = [option for option in control.options if option != control.value]
         return [others[0], others[-1]]

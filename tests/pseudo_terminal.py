@@ -12,8 +12,11 @@ import termios
 import time
 
 ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>]")
-CONTROLLING = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); " \
-              "os.execvp(sys.argv[1], sys.argv[1:])"    # so that Ctrl-C becomes a signal
+# Ctrl-C becomes a signal, also where these tests were started in the background (`pytest &`).
+CONTROLLING = """import fcntl, os, signal, sys, termios
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+signal.signal(signal.SIGINT, signal.SIG_DFL)
+os.execvp(sys.argv[1], sys.argv[1:])"""
 CTRL_C = "\x03"
 
 

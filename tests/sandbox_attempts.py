@@ -2,7 +2,7 @@
 
     python sandbox_attempts.py WORLD WITHOUT [filter]
 
-WORLD: JSON about the outside (see `test_sandbox.world`).  WITHOUT: layers to leave out, or "all walls".
+WORLD: JSON about the outside (see `test_sandbox.world`).  WITHOUT: layers to leave out, or "all layers".
 """
 
 import ctypes
@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 
-from course_lib.grading import layers, linux
+from course_lib.grading.sandbox import policy, selftest, syscalls
 
 libc = ctypes.CDLL(None, use_errno=True)
 
@@ -85,7 +85,7 @@ def attempts(world):
             libc.prlimit(victim, 4, (ctypes.c_long * 2)(0, 0), None)),
         "make shared memory that stays": lambda: checked(libc.shmget(0x77, 4096, 0o1600)),
         "make memory that no limit counts": lambda: os.close(os.memfd_create("x")),
-        "make a user namespace": lambda: linux.unshare(linux.NEWUSER),
+        "make a user namespace": lambda: syscalls.unshare(syscalls.NEWUSER),
         "stop another": lambda: os.kill(victim, signal.SIGSTOP),
         "end another": lambda: os.kill(victim, signal.SIGKILL),
     }
@@ -125,24 +125,24 @@ def results(tries):
 
 def main(world, without, refused=""):
     if refused:
-        linux.prctl(linux.NO_NEW_PRIVS, 1)
-        linux.set_filter(bytes.fromhex(refused))
-    if without == "all walls":
+        syscalls.prctl(syscalls.NO_NEW_PRIVS, 1)
+        syscalls.set_filter(bytes.fromhex(refused))
+    if without == "all layers":
         told = {"sandbox": None, "attempts": results(attempts(world))}
         return print(json.dumps(told))
-    linux.hide_memory()  # as the fork server does
-    walls = layers.best(world["private"], [name for name in without.split(",") if name])
+    syscalls.hide_memory()  # as the fork server does
+    sandbox = selftest.best(policy.paths(world["private"]), [name for name in without.split(",") if name])
     outbox = os.dup(1)
-    walls.begin()
+    sandbox.begin()
     child = os.fork()
     if not child:
-        walls.confine()
-        told = {"sandbox": str(walls), "attempts": results(attempts(world)), "needs": results(needs()),
+        sandbox.confine()
+        told = {"sandbox": str(sandbox), "attempts": results(attempts(world)), "needs": results(needs()),
                 "folder": os.getcwd(), "user": os.getuid()}
         os.write(outbox, json.dumps(told).encode())
         os._exit(0)
     os.waitpid(child, 0)
-    walls.end()
+    sandbox.end()
     os._exit(0)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import nbformat
 import pytest
 
-from course_lib import exercise
+from course_lib import checks, exercise
 from course_lib.authoring import __main__ as verbs
 from course_lib.authoring import handout, shown, site, stored
 from course_lib.models import rnn
@@ -94,7 +94,7 @@ def test_a_lesson_is_executed_and_stored_in_one_form(course, run):
     assert cells[4].source == inspect.getsource(rnn.rnn_step).rstrip()
     before = path.stat().st_mtime_ns
     status, out, _ = run("notebooks")
-    assert status == 0 and "as it was" in out
+    assert status == 0 and "unchanged" in out
     assert path.read_text(encoding="utf-8") == raw and path.stat().st_mtime_ns == before
     assert [file.name for file in path.parent.iterdir()] == ["01_x.ipynb"]
 
@@ -134,7 +134,7 @@ def test_a_cell_shows_the_library_word_for_word(course, run):
         code("two", "old", course={"shows": [f"{RNN}:rnn_step", f"{RNN}:RNN"]})))
     assert len(shown.differing(exercise.read(path))) == 2
     status, out, _ = run("shows")
-    assert status == 0 and "2 cells refreshed" in out
+    assert status == 0 and "2 cells were refreshed" in out
     notebook = exercise.read(path)
     assert shown.differing(notebook) == []
     assert notebook.cells[1].source == inspect.getsource(rnn.LSTM.step).rstrip("\n")
@@ -166,9 +166,11 @@ def handed_out(course, run):
 def test_an_exercise_is_its_solution_without_answers(handed_out, run):
     path, backups = handed_out
     made = exercise.read(path)
-    assert "SOLUTION" not in path.read_text() and path.read_text().count("NotImplementedError") == 6
+    stubs = [item for item in checks.items(STEM).values() if not item.planted]
+    assert not re.search("SOLUTION|PLANTED", path.read_text())
+    assert path.read_text().count("NotImplementedError") == len(stubs)
     assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in made.cells)
-    assert run("exercises", "01")[1] == f"exercises/{STEM}.ipynb: as it was\n" and backups() == []
+    assert run("exercises", "01")[1] == f"exercises/{STEM}.ipynb: unchanged\n" and backups() == []
 
 
 @pytest.mark.parametrize("change", [
@@ -182,7 +184,7 @@ def test_answers_are_kept_before_the_exercise_is_written_anew(handed_out, run, c
     nbformat.write(notebook, path)
     status, out, _ = run("exercises")
     kept, = backups()
-    assert f"held answers: they are kept in backups/{kept.name}" in out and STEM in kept.name
+    assert f"contained answers, which are kept in backups/{kept.name}" in out and STEM in kept.name
     fresh = exercise.read(path)
     assert exercise.read(kept) == notebook and not handout.holds_answers(fresh, fresh)
 

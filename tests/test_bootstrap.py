@@ -20,8 +20,8 @@ def test_bootstrap_runs_far_enough_on_an_old_python():
     imported = {name.name for node in tree.body if isinstance(node, ast.Import) for name in node.names}
     assert imported <= {"argparse", "hashlib", "json", "os", "re", "shutil", "subprocess", "sys", "time"}
     for version in ((3, 9, 2), (3, 15, 0)):
-        told = rf"This is Python 3\.{version[1]}; the course needs Python 3\.11 to 3\.14\.\n.*make PYTHON="
-        with pytest.raises(bootstrap.Trouble, match=told):
+        text = rf"This is Python 3\.{version[1]}, but the course needs Python 3\.11 to 3\.14\.\n.*PYTHON="
+        with pytest.raises(bootstrap.Trouble, match=text):
             bootstrap.check_python(version)
     for version in ((3, 11, 0), (3, 14, 9)):
         bootstrap.check_python(version)
@@ -110,14 +110,14 @@ def test_a_broken_or_half_made_venv_is_made_anew(course, damage):
 
 
 @pytest.mark.parametrize("printed, told", [
-    (OFFLINE, "only step that needs the network"),
+    (OFFLINE, "network, which only the set-up needs"),
     ("ERROR: Could not install: OSError: [Errno 28] No space left on device\n", "disk is full"),
     ("/usr/bin/python3: No module named ensurepip\n", "apt install python3-venv"),
-    ("PermissionError: [Errno 13] Permission denied: 'lib'\n", "may not be written"),
+    ("PermissionError: [Errno 13] Permission denied: 'lib'\n", "may not write to this folder"),
     ("ERROR: No matching distribution found for torch==2.13.0\n", "64-bit"),
     ("ERROR: something else\n", "ERROR: something else"),
     (KeyboardInterrupt(), "Stopped"),
-    (PermissionError(13, "Permission denied"), "may not be written")])
+    (PermissionError(13, "Permission denied"), "may not write to this folder")])
 def test_a_failed_setup_says_why_and_the_next_one_begins_again(course, capsys, printed, told):
     course.pip = printed
     assert setup() == (130 if isinstance(printed, KeyboardInterrupt) else 2)
@@ -160,7 +160,7 @@ def test_a_taken_port(capsys, monkeypatch, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         assert lab.main(["--port", str(taken)]) == 2 and started == []
-        assert capsys.readouterr().err.startswith(f"Port {taken} is taken")
+        assert capsys.readouterr().err.startswith(f"Port {taken} is in use")
         monkeypatch.setattr(lab, "FIRST_PORT", taken)
         lab.main([])
     port = int(next(word for word in started[0] if word.startswith("--port=")).removeprefix("--port="))

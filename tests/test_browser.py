@@ -1,12 +1,10 @@
 """A learner's first hour: JupyterLab in a real browser, its terminal, a reset, the next day, the capstone.
 
-Needs Chromium (Debian: apt install chromium) and playwright's Python package; no network.  The tests follow
-each other on one copy of the course.  Every step leaves a screenshot in artefacts/.
+Needs Chromium (Debian: apt install chromium) and playwright's Python package; no network.  Every step
+leaves a screenshot in artefacts/.
 """
 
 import json
-import os
-import shutil
 import subprocess
 import sys
 
@@ -15,9 +13,6 @@ import pytest
 
 from course_lib import exercise
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update", "--disable-default-apps"]
 START = "notebooks/00_start_here.ipynb"
 LESSON, SHEET = "notebooks/05_query_key_value.ipynb", "exercises/05_query_key_value.ipynb"
 ATTENTION = """def attention(Q, K, V, mask=None):
@@ -32,40 +27,6 @@ trainer.CORPUS, trainer.HELD_OUT, trainer.LONGEST, trainer.GOAL = 200, 4, 5, 0.0
 mine = capstone.train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=20)"""
 
 pytestmark = pytest.mark.browser
-
-
-def missing():
-    """What these tests lack on this machine, in a line, or None."""
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
-        return "the Python package playwright is not installed"
-    return None if CHROMIUM else "there is no chromium on this machine (Debian: apt install chromium)"
-
-
-@pytest.fixture(scope="module")
-def page():
-    """A page of a headless Chromium that calls nobody."""
-    reason = missing()
-    if reason and os.environ.get("COURSE_REQUIRE_BROWSER") == "1":
-        pytest.fail(f"COURSE_REQUIRE_BROWSER=1, but {reason}")
-    if reason:
-        pytest.skip(f"browser tests: {reason}")
-    from playwright.sync_api import sync_playwright
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=QUIET)
-        page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.set_default_timeout(30_000)
-        yield page
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def course(tmp_path_factory, page):
-    """A copy of the course with JupyterLab on it."""
-    course = lab.Course(tmp_path_factory.mktemp("browser") / "course")
-    yield course
-    course.stop()
 
 
 def test_opening_and_saving_a_notebook_changes_nothing(page, course):
@@ -83,7 +44,6 @@ def test_the_first_lesson_runs_its_question_answers_and_its_slider_moves(page, c
     result = lab.cell(page, "(X @ X.transpose(1, 2)).shape").get_by_text("torch.Size")
     assert not result.is_visible(), "the answer is seen before the question was answered"
     lab.run_all(page, seconds=120)
-    assert page.locator(f"{lab.PANEL} [data-mime-type='application/vnd.jupyter.stderr']").count() == 0
     answer_the_quiz(page, page.locator(f"{lab.PANEL} .jp-OutputArea").filter(has_text="Predict.").first)
     assert result.is_visible()
     move_the_slider(page, lab.cell(page, "explore("))
@@ -118,6 +78,16 @@ def move_the_slider(page, explore):
     lab.screenshot(page, "2-slider-after")
     assert handle.get_attribute("aria-valuenow") != value
     assert before.startswith(b"\x89PNG") and after.startswith(b"\x89PNG")
+
+
+def test_arrows_lead_from_cell_to_cell(page, course):
+    """Menus keep them for themselves (labconfig/default_setting_overrides.json; test_browser_lessons.py)."""
+    lab.open_notebook(page, course.address, START)
+    cells, active = page.locator(f"{lab.PANEL} .jp-Cell"), page.locator(f"{lab.PANEL} .jp-Cell.jp-mod-active")
+    cells.first.locator(".jp-InputPrompt").click()
+    for key, number in (("ArrowDown", 1), ("ArrowDown", 2), ("ArrowUp", 1)):
+        page.keyboard.press(key)
+        assert active.get_attribute("data-windowed-list-index") == str(number)
 
 
 def test_the_temperature_slider_works_after_a_later_cell_has_used_its_names(page, course):
@@ -172,7 +142,9 @@ def test_the_terminal_finds_the_course_command(page, course):
 
 def test_a_reset_reaches_a_notebook_that_is_open(page, course):
     lab.open_notebook(page, course.address, SHEET)
-    assert "math.sqrt(Q.size(-1))" in lab.cell(page, "def attention(").inner_text()
+    lab.write(page, lab.cell(page, "def attention("), RIGHT)
+    lab.save(page)
+    assert course.git("status", "--porcelain", "exercises") != ""
     line = [sys.executable, "-m", "course_lib.cli", "reset", "05"]
     subprocess.run(line, cwd=course.folder, env=course.environment, check=True, capture_output=True)
     page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="File").click()
@@ -188,6 +160,9 @@ def test_a_reset_reaches_a_notebook_that_is_open(page, course):
 
 
 def test_the_next_day_question_and_picture_are_there_without_a_kernel(page, course):
+    lab.open_notebook(page, course.address, START)
+    lab.run_all(page, seconds=120)
+    lab.save(page)
     page.goto("about:blank")
     course.stop()
     course.start()

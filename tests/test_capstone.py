@@ -38,7 +38,7 @@ def hand_in(tmp_path):
 
 def test_all_solutions_together_are_all_ones_own(capsys):
     parts = capstone.gather(SOLUTIONS)
-    assert list(parts) == NAMES and all(part.mine for part in parts.told.values())
+    assert list(parts) == NAMES and all(part.mine for part in parts.parts.values())
     assert capsys.readouterr().out.count("✓") == len(NAMES)
 
 
@@ -51,12 +51,12 @@ def test_later_parts_run_on_the_learners_earlier_ones(tmp_path, hand_in):
     assert seen["split_heads"] is parts["split_heads"] is not checks.find("split_heads")[1].reference
     assert seen["merge_heads"] is parts["merge_heads"]
     assert type(parts["EncoderBlock"](8, 2, 16).attention) is heads
-    assert not parts.told["attention"].mine and seen["attention"] is parts["attention"]
+    assert not parts.parts["attention"].mine and seen["attention"] is parts["attention"]
 
 
 def test_where_there_is_nothing_the_library_stands_in(tmp_path, capsys):
     parts = capstone.gather(tmp_path)
-    assert list(parts) == NAMES and not any(part.mine for part in parts.told.values())
+    assert list(parts) == NAMES and not any(part.mine for part in parts.parts.values())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(NAMES) and all(line.startswith("· ") for line in lines)
     assert "there is no 03_seq2seq.ipynb beside this notebook" in lines[0]
@@ -68,22 +68,22 @@ def test_where_there_is_nothing_the_library_stands_in(tmp_path, capsys):
     ("def split_heads(X, h)\n    return X", "yours raises SyntaxError"),
     ("def split_heads(X, h):\n    return nowhere", "name 'nowhere' is not defined"),
     ("raise SystemExit('<b>')", "yours raises SystemExit: <b>"),
-    ("from course_lib.models.attention import split_heads", "yours is borrowed"),
-    ("def other(X, h):\n    return X", "the cell defines no split_heads"),
+    ("from course_lib.models.attention import split_heads", "yours does not count"),
+    ("def other(X, h):\n    return X", "the cell does not define split_heads"),
 ])
 def test_an_answer_that_does_not_pass_costs_nothing_else(tmp_path, hand_in, source, why):
     hand_in("09_multi_head_attention", split_heads=source)
-    told = capstone.gather(tmp_path).told
-    assert why in told["split_heads"].why and "\n" not in told["split_heads"].line
-    assert told["merge_heads"].mine and told["MultiHeadAttention"].mine
-    assert told["split_heads"].answer is checks.find("split_heads")[1].reference
+    found = capstone.gather(tmp_path).parts
+    assert why in found["split_heads"].why and "\n" not in found["split_heads"].line
+    assert found["merge_heads"].mine and found["MultiHeadAttention"].mine
+    assert found["split_heads"].answer is checks.find("split_heads")[1].reference
 
 
 def test_a_broken_notebook_costs_its_own_parts(tmp_path, hand_in):
     hand_in("09_multi_head_attention")
     (tmp_path / "08_self_attention_and_masks.ipynb").write_text("{", encoding="utf-8")
-    told = capstone.gather(tmp_path).told
-    assert "cut off or damaged" in told["causal_mask"].why and told["split_heads"].mine
+    found = capstone.gather(tmp_path).parts
+    assert "incomplete or damaged" in found["causal_mask"].why and found["split_heads"].mine
 
 
 # ---------------------------------------------------------------- train
@@ -150,12 +150,12 @@ def test_an_error_points_to_the_part_it_arose_in(small, tmp_path, hand_in):
     assert "too wide" in source
     hand_in("06_batch_vs_layer_norm", layer_norm=source)
     parts = capstone.gather(tmp_path)
-    assert parts.told["layer_norm"].mine
+    assert parts.parts["layer_norm"].mine
     with pytest.raises(trainer.CapstoneError) as raised:
         train(parts)
     lines = raised.value._render_traceback_()
     assert lines[0] == "ValueError in your layer_norm: too wide"
-    assert lines[1].strip() == "at: raise ValueError('too wide')"
+    assert lines[1].strip() == "Line: raise ValueError('too wide')"
     assert "exercises/06_batch_vs_layer_norm.ipynb" in lines[2]
 
 
@@ -169,16 +169,16 @@ def test_an_answer_of_this_notebook_that_does_not_pass_is_replaced(small, tmp_pa
     def warmup_rate(step, d_model, warmup_steps):
         return 0.0
     result = train(capstone.gather(tmp_path), (*OWN[:2], warmup_rate))
-    told = {part.name: part for part in result.parts}
-    assert not told["warmup_rate"].mine and told["Transformer"].mine
-    assert "· warmup_rate: the library's, since yours does not pass yet" in capsys.readouterr().out
+    found = {part.name: part for part in result.parts}
+    assert not found["warmup_rate"].mine and found["Transformer"].mine
+    assert "· warmup_rate: the library's, because yours does not pass yet" in capsys.readouterr().out
 
 
 def test_without_a_transformer_of_ones_own_there_is_nothing_to_train(small, tmp_path):
     def unanswered(*sizes):
         raise NotImplementedError
     unanswered.__name__ = "Transformer"
-    with pytest.raises(trainer.CapstoneError, match="^Your Transformer comes first: it is not answered yet$"):
+    with pytest.raises(trainer.CapstoneError, match="needs your own Transformer: it is not answered yet$"):
         train(capstone.gather(tmp_path), (unanswered, *OWN[1:]))
 
 
@@ -251,7 +251,7 @@ def test_the_page_tells_whose_is_what(model, tmp_path, capsys, monkeypatch):
     picture = capstone.page(result, tmp_path / "mine.html", sentences=["they are cats", "a drogon <i>"])
     html = (tmp_path / "mine.html").read_text(encoding="utf-8")
     assert "97.0%" in html and "2 of its 3 parts" in html and html.count("data:image/png;base64,") == 2
-    assert html.count("it runs") == 1 and "your other parts do without it" in html and "&lt;b&gt;" in html
+    assert html.count("<td>used</td>") == 1 and "parts do not use it" in html and "&lt;b&gt;" in html
     assert "<i>" not in html and "not in the vocabulary" in html
     assert picture._repr_png_().startswith(b"\x89PNG") and "mine.html" in capsys.readouterr().out
     curve, = shown    # the loss, above the maps that the cell ends with
@@ -267,7 +267,7 @@ def test_the_maps_are_of_every_head_and_of_the_last_block(model):
     assert torch.allclose(weights, memory[-1][0])
 
 
-def test_a_model_without_memory_attentions_has_a_page_without_maps(model, tmp_path):
+def test_a_model_without_cross_attentions_has_a_page_without_maps(model, tmp_path):
     class Plain(nn.Module):
         def forward(self, src, tgt, pad_id):
             return torch.zeros(len(src), tgt.size(1) - 1, 9)

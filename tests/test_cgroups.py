@@ -9,7 +9,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("control groups are Linux's", allow_module_level=True)
 
-from course_lib.grading import cgroups, layers  # noqa: E402
+from course_lib.grading.sandbox import cgroups, policy, selftest  # noqa: E402
 
 HANDED_ON = {"": "cpu memory pids", "user.slice": "pids memory", "user.slice/app.slice": "pids",
              "user.slice/app.slice/session.scope": ""}
@@ -46,7 +46,8 @@ def test_there_is_none_where_nothing_is_handed_on(tmp_path, monkeypatch):
 
 def test_a_group_that_can_not_be_made_is_not_told(tmp_path, monkeypatch):
     monkeypatch.setattr(cgroups, "place", lambda: str(tmp_path / "gone"))
-    assert "cgroup" not in layers.best(without=["namespaces", "Landlock", "own user"]).layers
+    sandbox = selftest.best(policy.paths(()), without=["namespaces", "Landlock", "own user"])
+    assert "cgroup" not in sandbox.layers
 
 
 # ---------------------------------------------------------------- real ones

@@ -41,25 +41,26 @@ def answers(calls):
 
     return {
         "cut": (lambda *given: step(*given).detach(),
-                "no gradient flows to the inputs: .item(), .detach()"),
+                "no gradient flows to the inputs. Look for .item(), .detach()"),
         "cut by a new tensor": (lambda x, *rest: torch.tensor(step(x, *rest).tolist(), dtype=x.dtype),
                                 "no gradient flows to the inputs"),
         "cut in part": (lambda x, h, *weights: step(x, h.detach(), *weights),
-                        "the gradient to h_prev is not: is a part of it detached?"),
+                        "the gradient with respect to h_prev is not. Is part of the computation detached?"),
         "in place": (lambda x, h, *weights: (step(x, h, *weights), h.add_(1))[0],
-                     "the result is right, but h_prev was changed in place"),
-        "kept between calls": (kept, "another result when called again with the same inputs"),
+                     "The result is right, but h_prev was changed in place"),
+        "kept between calls": (kept, "a second call with the same inputs gives a different result"),
         "float64": (lambda *given: step(*given).double(),
-                    "h_t (B, d_h) is torch.float64, expected torch.float32"),
+                    "h_t (B, d_h) has dtype torch.float64, but should have torch.float32"),
         "integers": (lambda *given: step(*given).long(),
-                     "h_t (B, d_h) is torch.int64, expected torch.float32"),
-        "nothing": (lambda *given: None, "returned None: is the return missing?"),
-        "a list": (lambda *given: step(*given).tolist(), "h_t (B, d_h) is a list, expected a tensor"),
-        "numpy": (lambda *given: step(*given).numpy(), "h_t (B, d_h) is a numpy array, expected a tensor"),
-        "a tuple": (lambda *given: (step(*given),), "h_t (B, d_h) is a tuple, expected a tensor"),
-        "a string": (lambda *given: "h_t", "h_t (B, d_h) is a str, expected a tensor"),
-        "another shape": (lambda *given: step(*given)[0], "has shape (5,), expected (4, 5)"),
-        "nan": (lambda *given: step(*given).sub(2).log(), "holds nan or infinity in 20 of 20 places"),
+                     "h_t (B, d_h) has dtype torch.int64, but should have torch.float32"),
+        "nothing": (lambda *given: None, "You returned None. Is a return statement missing?"),
+        "a list": (lambda *given: step(*given).tolist(), "h_t (B, d_h) is a list, but should be a tensor"),
+        "numpy": (lambda *given: step(*given).numpy(),
+                  "h_t (B, d_h) is a numpy array, but should be a tensor"),
+        "a tuple": (lambda *given: (step(*given),), "h_t (B, d_h) is a tuple, but should be a tensor"),
+        "a string": (lambda *given: "h_t", "h_t (B, d_h) is a str, but should be a tensor"),
+        "another shape": (lambda *given: step(*given)[0], "has shape (5,), but should have shape (4, 5)"),
+        "nan": (lambda *given: step(*given).sub(2).log(), "20 of the 20 values of h_t are nan or infinite"),
         "too large": (lambda *given: 1.5 + step(*given).abs(), "h_t must lie between -1 and 1"),
         "another value": (lambda *given: step(*given) * 0.9, "20 of 20 values differ"),
         "an error": (lambda x, *rest: x.reshape(7, 7), "raised RuntimeError: shape '[7, 7]' is invalid"),
@@ -80,19 +81,20 @@ def test_the_message_names_the_inputs_and_the_learners_line():
     def answer(x_t, h_prev, W_xh, W_hh, b_h):
         return torch.tanh(x_t @ W_hh)    # the wrong matrix
     message = judged("rnn_step", answer).message
-    assert "in the line  return torch.tanh(x_t @ W_hh)" in message
-    assert "with x_t (4, 7), h_prev (4, 5), W_xh (7, 5)" in message
+    assert "Line: return torch.tanh(x_t @ W_hh)" in message
+    assert "Inputs: x_t (4, 7), h_prev (4, 5), W_xh (7, 5)" in message
 
 
 def test_a_fault_that_shows_later_says_that_the_first_was_right():
     verdict = judged("rnn_step", lambda x, *rest: rnn.rnn_step(x, *rest) * (1.0 if len(x) == 4 else 0.5))
-    assert "(right on the inputs before)" in verdict.message and "W_hh (4, 4)" in verdict.message
+    assert "(the inputs before these gave the right result)" in verdict.message
+    assert "W_hh (4, 4)" in verdict.message
 
 
 def test_several_results_are_asked_for_by_name():
     lstm = checks.find("lstm_step")[1].reference
     verdict = judged("lstm_step", lambda *given: (*lstm(*given), 1))
-    assert "expected 2 results: h_t (B, d_h), c_t (B, d_h)" in verdict.message
+    assert "2 results were expected: h_t (B, d_h), c_t (B, d_h)" in verdict.message
     assert judged("lstm_step", lambda *g: list(lstm(*g))).passed
 
 
@@ -141,7 +143,7 @@ def test_a_call_in_plain_python_is_found_in_the_source():
             parameter.grad = grad.clone()
         nn.utils.clip_grad_norm_(parameters, max_norm)
         return [parameter.grad for parameter in parameters]
-    with pytest.raises(CheckFailed, match="clip_grad_norm_ holds the answer itself and earns nothing"):
+    with pytest.raises(CheckFailed, match="clip_grad_norm_ does the whole job, so it earns nothing"):
         check(clip_gradient)
 
 
@@ -219,7 +221,7 @@ def test_an_answer_may_be_anything_that_can_be_called(notebook, capsys, source):
 
 
 def test_a_name_that_is_no_item_lists_those_that_are(notebook):
-    with pytest.raises(ValueError, match="'helper' is no graded item.*rnn_step"):
+    with pytest.raises(ValueError, match="'helper' is not a graded item.*rnn_step"):
         notebook("def helper(x):\n    return x\ncheck(helper)")
 
 
@@ -237,14 +239,15 @@ WRONG_STEP = "def rnn_step(x, h, W, U, b):\n    return x @ W\n"
 def test_a_wrong_earlier_answer_does_not_cost_the_later_one(notebook, capsys):
     module = notebook(WRONG_STEP + FORWARD + "mine = rnn_step\ncheck(rnn_forward)")
     out = capsys.readouterr().out
-    assert "✓ rnn_forward" in out and "(tried with the right rnn_step: yours does not pass yet)" in out
+    assert "✓ rnn_forward" in out
+    assert "(This was checked with the correct rnn_step, because yours does not pass yet.)" in out
     assert module.rnn_step is module.mine, "the learner's own answer must be back in place"
 
 
 def test_a_wrong_later_answer_says_what_it_was_tried_with(notebook):
     with pytest.raises(CheckFailed) as failed:
         notebook(WRONG_STEP + FORWARD.replace("return ", "return -") + "mine = rnn_step\ncheck(rnn_forward)")
-    assert "tried with the right rnn_step" in str(failed.value)
+    assert "checked with the correct rnn_step" in str(failed.value)
     assert sys.modules["__main__"].rnn_step is sys.modules["__main__"].mine
 
 
@@ -257,7 +260,7 @@ def rnn_forward(X, h, W, U, b):
         states.append(h)
     return torch.stack(states, 1)
 check(rnn_forward)""")
-    assert "✓ rnn_forward" in (out := capsys.readouterr().out) and "tried with" not in out
+    assert "✓ rnn_forward" in (out := capsys.readouterr().out) and "checked with" not in out
 
 
 def test_what_a_lent_reference_calls_is_not_told(notebook, capsys):
@@ -271,7 +274,7 @@ def attention(Q, K, V, mask=None):
 def style_embedding(reference, tokens, W_Q, W_K, W_V, h):
     return attention(reference @ W_Q, tokens @ W_K, tokens @ W_V)
 check(style_embedding)""")
-    assert "(tried with the right attention: yours does not pass yet)" in str(failed.value)
+    assert "checked with the correct attention, because yours does not pass yet.)" in str(failed.value)
 
 
 def test_nothing_that_torch_warns_of_reaches_the_learner(notebook, capfd, recwarn):
@@ -295,14 +298,14 @@ def residual_gradient(jacobians):
 check(residual_gradient)""")
     passed, remark = capsys.readouterr().out.splitlines()
     assert passed == "✓ residual_gradient: right on 5 inputs."
-    assert remark.startswith("    Remark: float64 inputs would not work (raised RuntimeError: ")
+    assert remark.startswith("    Remark: This would fail with float64 inputs. Your code raised Runtime")
     assert remark.endswith("torch.zeros(n, dtype=x.dtype).")
 
 
 def test_a_right_earlier_answer_is_used_as_it_is(notebook, capsys):
     counting = RIGHT.replace("    return", "    count.append(1)\n    return")
     notebook("count = []\n" + counting + FORWARD + "check(rnn_forward)")
-    assert "tried with" not in capsys.readouterr().out
+    assert "checked with" not in capsys.readouterr().out
     assert len(sys.modules["__main__"].count) > 20
 
 
@@ -320,5 +323,5 @@ def test_an_exercise_is_found_by_number_or_name(key):
 
 
 def test_an_unknown_exercise_lists_those_there_are():
-    with pytest.raises(ValueError, match="no exercise '77'; there are: 01_long_term_dependency"):
+    with pytest.raises(ValueError, match="no exercise '77'. Choose one of: 01_long_term_dependency"):
         checks.resolve("77")

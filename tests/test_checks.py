@@ -1,15 +1,22 @@
 """The checks say the right thing of every answer: right, a named mistake, or wrong without a name."""
 
+import ast
 import functools
 import importlib
+import math
+import re
 
 import answers
 import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
 
-from course_lib import checks
-from course_lib.checks.judge import judge
+from course_lib import checks, exercise
+from course_lib.checks.judge import judge, symptom
 from course_lib.checks.observe import in_float64, observe
 from course_lib.grading.question import Question
+from course_lib.grading.reports import overview
 
 SEEDS = 5
 ITEMS = [pytest.param(stem, item, id=f"{stem[:2]}-{name}")
@@ -81,6 +88,20 @@ def test_an_answer_that_fails_only_in_float64_passes_with_a_remark(stem, item, s
         assert verdict.passed and "float64" in verdict.remark and verdict.remark in verdict.message, verdict
 
 
+@pytest.mark.parametrize("stem, item", [each for each in ITEMS if each.values[1].planted])
+@seeds
+def test_the_bug_of_a_debug_item_is_shown_by_its_symptom_and_not_named(stem, item, seed):
+    cell, = [cell for cell in exercise.pristine(stem).cells if exercise.grade_id(cell) == item.name]
+    handed_out = {"torch": torch, "nn": nn, "F": F, "math": math,
+                  **{used: checks.find(used)[1].reference for used in (*item.uses, *item.handed)}}
+    exec(cell.source, handed_out)
+    for answer in (item.planted.answer, handed_out[item.name]):
+        verdict = examine(item, answer, seed)
+        assert (verdict.status, verdict.mistake) == ("wrong", overview.PLANTED), verdict
+        assert re.search(r"\d", verdict.message) and item.planted.sentence not in verdict.message
+        assert verdict.message == symptom(item, asked(item.name, seed).trials)
+
+
 @seeds
 @pytest.mark.parametrize("stem, item", ITEMS)
 def test_a_mistake_without_a_name_gets_none(stem, item, seed):
@@ -97,6 +118,7 @@ def test_an_item_says_what_it_must(stem, item):
     assert len(set(sentences)) == len(sentences)
     assert all(sentence[-1] in ".!?" and len(sentence) < 250 for sentence in sentences)
     assert item.points in (1, 2, 3, 5) and item.returns and item.where
+    assert item.kind in ("build", "transfer", "debug") and (item.kind == "debug") == bool(item.planted)
     trials = item.inputs(0)
     assert len(trials) >= 4 and trials[0] is trials[-1]
     double = [in_float64(trial) for trial in trials]
@@ -109,3 +131,11 @@ def test_an_item_says_what_it_must(stem, item):
 def test_no_name_is_used_twice():
     names = [item.name for stem in checks.stems() for item in checks.items(stem).values()]
     assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("stem", checks.stems())
+def test_no_helper_is_defined_twice(stem):
+    """The second definition would silently change what the mistakes above it do."""
+    body = ast.parse((checks.PACKAGE / f"lesson_{stem}.py").read_text(encoding="utf-8")).body
+    names = [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    assert len(names) == len(set(names))

@@ -14,10 +14,13 @@ from pseudo_terminal import CTRL_C, Terminal, plain
 from rich.cells import cell_len
 
 from course_lib import checks, cli, exercise, terminal
-from course_lib.grading import kernel
+from course_lib.grading.kernels import jupyter
 
 STEM = "01_long_term_dependency"
 NAMES = list(checks.items(STEM))
+FULL = sum(item.points for item in checks.items(STEM).values())
+POSSIBLE = sum(item.points for stem in checks.stems() for item in checks.items(stem).values())
+PARTIAL = FULL - sum(checks.items(STEM)[name].points for name in ("rnn_step", "gru_step"))
 HOME = Path(cli.__file__).parents[1]
 NO_TANH = "def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):\n    return x_t @ W_xh + h_prev @ W_hh + b_h\n"
 COMMANDS = ("status", "check", "hint", "reset", "grade")
@@ -54,7 +57,14 @@ def answer(root, sources):
     for cell in made.cells:
         cell.source = sources.get(exercise.grade_id(cell), cell.source)
     mine(root).parent.mkdir(exist_ok=True)
-    mine(root).write_text(json.dumps(made), encoding="utf-8")
+    save(mine(root), json.dumps(made))
+
+
+def save(path, text):
+    """At once: somebody who watches sees the old file or the new one, and nothing between."""
+    half = path.with_suffix(".saving")
+    half.write_text(text, encoding="utf-8")
+    half.replace(path)
 
 
 def wrong(printed):
@@ -66,21 +76,22 @@ def wrong(printed):
 def test_a_learners_way(root, course, monkeypatch):
     """Reset, status, check, status again: one kernel for all."""
     status, printed, _ = course("status")
-    assert status == 0 and "not there" in printed and "course reset 01" in printed
+    assert status == 0 and "missing: course reset 01" in printed and "course reset 01" in printed
     assert course("reset", "1")[0] == 0
     status, printed, _ = course("status")
-    assert status == 0 and "not begun" in printed and f"Next: {NAMES[0]}" in printed
+    assert status == 0 and "not started" in printed and f"Next: {NAMES[0]}" in printed
     answer(root, {"rnn_step": NO_TANH})
     status, printed, _ = course("check", "01")
     assert status == 1
-    for text in ("✗ rnn_step", "tanh is missing", "See lesson 01", "✓ gru_step", "10 of 11 points",
-                 "course hint 01 rnn_step"):
+    for text in ("✗ rnn_step", "tanh is missing", "See lesson 01", "✓ gru_step",
+                 f"{FULL - 1} of {FULL} points", "course hint 01 rnn_step"):
         assert text in printed
-    monkeypatch.setattr(kernel.Kernel, "__init__", None)  # from here on it remembers, and runs nothing
+    monkeypatch.setattr(jupyter.Kernel, "__init__", None)  # from here on it remembers, and runs nothing
     status, printed, _ = course("status", "--json")
     told = json.loads(printed)
-    assert status == 0 and (told["score"], told["max_score"]) == (10, 11)
-    assert told["exercises"][0]["done"] == 5 and told["next"] == {"exercise": STEM, "item": "rnn_step"}
+    assert status == 0 and (told["score"], told["max_score"]) == (FULL - 1, FULL)
+    assert told["exercises"][0]["done"] == len(NAMES) - 1
+    assert told["next"] == {"exercise": STEM, "item": "rnn_step"}
 
 
 def test_everything_right_ends_with_0(root, course):
@@ -92,9 +103,9 @@ def test_everything_right_ends_with_0(root, course):
 
 def test_an_untouched_exercise_ends_with_1_and_runs_nothing(root, course, monkeypatch):
     course("reset", "01")
-    monkeypatch.setattr(kernel.Kernel, "__init__", None)
+    monkeypatch.setattr(jupyter.Kernel, "__init__", None)
     status, printed, _ = course("check", STEM)
-    assert status == 1 and printed.count("○") == len(NAMES) and "0 of 11 points" in printed
+    assert status == 1 and printed.count("○") == len(NAMES) and f"0 of {FULL} points" in printed
 
 
 @pytest.mark.parametrize("states, goal", [
@@ -114,10 +125,10 @@ def test_status_points_to_what_was_saved_last(root, states, goal):
 def test_hints_come_one_by_one_and_are_remembered(root, course):
     first = course("hint", "01", "gradient_norms")[1]
     second = course("hint", "01", "gradient_norms")[1]
-    assert "Hint 1 of 3" in first and "Hint 2" not in first and "Ask again" in first
+    assert "Hint 1 of 3" in first and "Hint 2" not in first and "run the command again" in first
     assert "Hint 2 of 3" in second and "Hint 3" not in second
     assert "Hint 3 of 3" in course("hint", "01", "gradient_norms", "--all")[1]
-    assert "last one" in course("hint", "01", "gradient_norms")[1]
+    assert "last hint" in course("hint", "01", "gradient_norms")[1]
     (root / ".course" / "hints.json").write_text("[broken")
     assert "Hint 2" not in course("hint", "01", "gradient_norms")[1]
 
@@ -127,7 +138,7 @@ def test_reset_keeps_what_was_there(root, course):
     for text in ("my work", "my other work"):
         mine(root).write_text(text)
         status, printed, _ = course("reset", "01")
-        backup = re.search(r"Yours is kept: (.*)\n", printed)[1]
+        backup = re.search(r"Your version is kept in (.*)\n", printed)[1]
         assert status == 0 and (root / backup).read_text() == text
         assert "File, Reload Notebook from Disk" in printed
     assert len(list((root / "backups").iterdir())) == 2
@@ -138,13 +149,13 @@ def test_reset_keeps_what_was_there(root, course):
     (["check", "77"], "no exercise '77'"), (["check"], "Missing argument"), (["dance"], "No such command"),
     (["check", "01"], "course reset 01"), (["hint", "01", "x"], "rnn_step"), (["status", "--tall"], "--tall"),
     (["reset", "seven"], "no exercise"), (["grade", "nowhere", "--out", "out"], "no such file"),
-    (["grade", "."], "--out"), (["grade", "solutions", "--out", "solutions"], "holds other files"),
-    (["grade", "solutions", "--out", "solutions/01_long_term_dependency.ipynb/x"], "can't be written"),
+    (["grade", "."], "--out"), (["grade", "solutions", "--out", "solutions"], "contains other files"),
+    (["grade", "solutions", "--out", "solutions/01_long_term_dependency.ipynb/x"], "cannot be written"),
     (["grade", "solutions", "--out", "out", "--workers", "0"], "--workers"),
     (["grade", "solutions", "--out", "out", "--seed", "x"], "--seed"),
     (["grade", "solutions", "--out", "out", "--timeout", "inf"], "--timeout"),
-    (["grade", "solutions", "--out", "out", "--dask", "tcp://x:1", "--workers", "2"], "--workers is for"),
-    (["grade", "solutions", "--out", "/proc/out"], "can't be written"),
+    (["grade", "solutions", "--out", "out", "--dask", "tcp://x:1", "--workers", "2"], "--workers applies"),
+    (["grade", "solutions", "--out", "/proc/out"], "cannot be written"),
     (["grade", "empty", "--out", "out"], "no notebook")])
 def test_wrong_use_is_one_line_and_2(root, course, monkeypatch, arguments, reason):
     (root / "empty").mkdir()
@@ -193,14 +204,23 @@ def test_watch_checks_again_at_every_save_until_it_is_stopped(root, course):
             assert line, watching.stderr.read()
     until("Watching")
     whole = mine(root).read_text(encoding="utf-8")
-    mine(root).write_text(whole[:100], encoding="utf-8")  # half saved: it goes on
+    save(mine(root), whole[:100])  # half saved: it goes on
     until("Watching")
-    mine(root).write_text(whole, encoding="utf-8")
-    until("0 of 11 points")
+    save(mine(root), whole)
+    until(f"0 of {FULL} points")
     until("Watching")
     watching.send_signal(signal.SIGINT)
     assert watching.wait(20) == 0
-    assert "cut off or damaged" in wrong(watching.stderr.read())
+    assert "incomplete or damaged" in wrong(watching.stderr.read())
+
+
+def test_watch_sees_the_second_half_of_a_save_within_one_tick_of_the_clock(tmp_path):
+    path = tmp_path / "notebook.ipynb"
+    path.write_text("{")
+    first = cli._stamp(path)
+    path.write_text("{}")
+    os.utime(path, ns=(path.stat().st_atime_ns, first[0]))
+    assert cli._stamp(path) != first and cli._stamp(tmp_path / "no such file") != first
 
 
 def on_a_terminal(root, *arguments, **options):
@@ -212,18 +232,19 @@ def on_a_terminal(root, *arguments, **options):
 def test_watch_on_a_terminal_shows_each_save_on_a_clear_screen(root, course):
     course("reset", "01")
     with on_a_terminal(root, "check", "01", "--watch") as watching:
-        assert "○ rnn_step" in watching.until("Watching; save the notebook")
+        assert "○ rnn_step" in watching.until("Watching. Save the notebook")
         answer(root, {"rnn_step": NO_TANH})
-        told = watching.until("Watching; save the notebook")
-        assert "✗ rnn_step" in told and "10 of 11 points" in told and "Traceback" not in told
+        told = watching.until("Watching. Save the notebook")
+        assert "✗ rnn_step" in told and f"{FULL - 1} of {FULL} points" in told and "Traceback" not in told
         assert watching.printed.count("\x1b[2J") == 2    # cleared before each look
         watching.type(CTRL_C)
         status, told = watching.end()
     assert status == 0 and "Traceback" not in told
 
 
-ON_A_TERMINAL = [("--help", 0, "Commands"), ("status", 0, "8 of 107 points"), ("check 01", 1, "✗ rnn_step"),
-                 ("hint 01 gradient_norms", 0, "Hint 1 of 3"), ("reset 01", 0, "as it was handed out"),
+ON_A_TERMINAL = [("--help", 0, "Commands"), ("status", 0, f"{PARTIAL} of {POSSIBLE} points"),
+                 ("check 01", 1, "✗ rnn_step"),
+                 ("hint 01 gradient_norms", 0, "Hint 1 of 3"), ("reset 01", 0, "in its original state"),
                  ("grade in --out out", 0, "1 graded now"), ("check 77", 2, "no exercise '77'"),
                  ("release students", 0, "no solutions"),
                  ("export canvas points.csv --grades out", 0, "points.csv"),
@@ -271,7 +292,7 @@ def test_help_and_hints_come_without_torch(root):
     ("This process (pid=7) is multi-threaded, use of fork() may lead to deadlocks in the child.",
      "multiprocessing.popen_fork", False),
     ("This process (pid=7) is multi-threaded, use of fork() may lead to deadlocks in the child.",
-     "course_lib.grading.warm", False),
+     "course_lib.grading.kernels.fork_server", False),
     ("something else is deprecated", "multiprocessing.popen_fork", True)])
 def test_pythons_warning_of_forks_does_not_reach_a_user(words, module, shown):
     code = ("import warnings, course_lib.grading\n"

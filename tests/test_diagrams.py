@@ -1,8 +1,6 @@
 """Diagrams: drawn by the scripts of course_lib.authoring.diagrams, used, described, readable and whole."""
 
-import os
 import re
-import shutil
 from xml.etree import ElementTree
 
 import pytest
@@ -17,7 +15,6 @@ INCLUDED = re.compile(r"!\[([^\]]*)\]\(images/([^)]+)\)", re.DOTALL)
 SVG = "{http://www.w3.org/2000/svg}"
 SMALLEST = 11  # pixels of text at full width
 WIDEST = 860   # pixels: at 700 the smallest text is still 9
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
 def test_the_files_are_what_the_scripts_draw():
@@ -70,19 +67,6 @@ MEASURE = """() => {
     }));
     return found;
 }"""
-
-
-@pytest.fixture(scope="module")
-def page():
-    if CHROMIUM is None:
-        if os.environ.get("COURSE_REQUIRE_BROWSER"):
-            pytest.fail("no Chromium here, and COURSE_REQUIRE_BROWSER is set")
-        pytest.skip("needs Chromium: apt install chromium")
-    from playwright.sync_api import sync_playwright
-    with sync_playwright() as play:
-        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        yield browser.new_page()
-        browser.close()
 
 
 def faults(page, svg, width):

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from course_lib.data import english_korean
-from course_lib.data.english_korean import ENGLISH, KOREAN, pairs, sample, text, tokenise, translate
+from course_lib.data.english_korean import ENGLISH, KOREAN, gloss, pairs, sample, text, tokenise, translate
+from course_lib.data.grammar import gloss as glosses
 from course_lib.data.grammar import korean
 from course_lib.data.grammar.korean import JOINED, ending, join, particle
 from course_lib.data.grammar.parser import Parser
@@ -327,6 +328,22 @@ def test_join_keeps_regular_stems():
     assert join("입", "었다") == "입었다" and join("씻", "은") == "씻은" and join("믿", "었다") == "믿었다"
 
 
-@pytest.mark.parametrize("module", [english_korean, korean])
+@pytest.mark.parametrize("english, word_by_word", [
+    ("they are cats", "they-TOPIC cat-be"),
+    ("the teacher who likes cats reads a book", "cat-OBJ like-ing teacher-TOPIC book-OBJ read"),
+    ("our friend went to the market but she did not work", "our friend-TOPIC market-to go-PAST-but "
+     "she-TOPIC work not-PAST"),
+    ("he sees three dogs", "he-TOPIC dog three CL-OBJ see"),
+    ("that sad boy works with her in the kitchen", "that sad boy-TOPIC she-with together kitchen-at work")])
+def test_a_gloss_says_korean_word_by_word(english, word_by_word):
+    assert gloss(translate(english).korean) == word_by_word
+
+
+def test_every_token_has_a_gloss_wherever_a_model_puts_it():
+    for token in KOREAN:
+        assert isinstance(gloss([token, token]), str)
+
+
+@pytest.mark.parametrize("module", [english_korean, korean, glosses])
 def test_examples_in_docstrings(module):
     assert doctest.testmod(module).failed == 0

@@ -19,7 +19,8 @@ from course_lib.checks.draw import sizes
 from course_lib.checks.judge import examine
 from course_lib.checks.spec import Item, normal
 from course_lib.exports import github, gradescope, lms, release
-from course_lib.grading import classroom, overview
+from course_lib.grading import classroom
+from course_lib.grading.reports import overview
 
 ROOT = exercise.ROOT
 STEM = "01_long_term_dependency"
@@ -115,7 +116,7 @@ def test_a_releases_readme_is_for_students(released):
         assert not (released[0] / name).exists()
     listed = shell(released, "make").stdout
     assert re.findall(r"^  make (\w+)", listed, re.MULTILINE) == [
-        "lab", "test", "check", "clean", "distclean"]
+        "lab", "check", "test", "clean", "distclean"]
     verbs = set(re.findall("(?<!`)make (?:[A-Z]+=\\S+ )?([a-z]+)", page))
     assert verbs <= {"lab", "test"} and "course update" in page
 
@@ -131,7 +132,7 @@ def test_everything_else_works_in_a_release(released):
     told = json.loads(shell(released, "course status --json").stdout)["exercises"][0]
     assert (told["score"], told["max_score"]) == (FULL - ITEMS["rnn_step"].points, FULL)
     assert "Hint 1 of" in shell(released, "course hint 01 rnn_step").stdout
-    assert "as it was handed out" in shell(released, "course reset 01").stdout
+    assert "in its original state" in shell(released, "course reset 01").stdout
     text = (folder / "exercises" / f"{STEM}.ipynb").read_text(encoding="utf-8")
     assert text == exercise.text(exercise.pristine(STEM))
 
@@ -220,7 +221,7 @@ def is_results(found):
 def autograder(tmp_path_factory):
     """What lies in /autograder once Gradescope has unpacked the zip."""
     folder = tmp_path_factory.mktemp("autograder")
-    assert f"of {FULL} points" in exports.export("gradescope", folder / "01.zip", "01")
+    assert f"with {FULL} points" in exports.export("gradescope", folder / "01.zip", "01")
     with zipfile.ZipFile(folder / "01.zip") as archive:
         archive.extractall(folder / "source")
         modes = {entry.filename: entry.external_attr >> 16 for entry in archive.infolist()}
@@ -312,7 +313,7 @@ def test_canvas_reads_its_own_columns(tmp_path):
     assert rows[1] == ["    Points Possible", "", "", "", "", "5", "5"]
     assert rows[2:] == [["ann", "", "", "ann", "", "3", "3"], ["dan", "", "", "dan", "", "0", ""],
                         ["leeann", "12", "", "", "", "3", ""], ["leebob", "13", "", "", "", "0", ""]]
-    assert "4 students, 5 notebooks; 2 that could not be graded left out" in told
+    assert "4 students, 5 notebooks; 2 left out, because they could not be graded" in told
 
 
 @pytest.mark.parametrize("upload, known", [
@@ -342,8 +343,8 @@ def test_an_id_that_two_notebooks_claim_is_left_out_and_told(tmp_path):
     assert [(one[0], one[1], *one[5:]) for one in rows[2:]] == [
         ("ann", "", "3", ""), ("leecy", "333", "3", "1")]
     assert told.split("\n")[1:] == [
-        "canvas ID 111 left out, for more than one notebook claims it: in/a.ipynb, in/b.ipynb",
-        "canvas ID 222 left out, for more than one notebook claims it: in/c.ipynb, in/d.ipynb"]
+        "canvas ID 111 was left out, because more than one notebook claims it: in/a.ipynb, in/b.ipynb",
+        "canvas ID 222 was left out, because more than one notebook claims it: in/c.ipynb, in/d.ipynb"]
     assert "2 students, 3 notebooks" in told
 
 
@@ -378,7 +379,7 @@ def test_no_name_becomes_a_formula_or_a_second_header(tmp_path, target):
 def test_results_that_are_damaged_are_one_line_and_2(tmp_path, course, text):
     (tmp_path / "results.json").write_text(text)
     status, printed, error = course("export", "canvas", tmp_path / "x.csv", "--grades", tmp_path)
-    assert (status, printed) == (2, "") and re.fullmatch(r"course: .*grade again.*\n", error)
+    assert (status, printed) == (2, "") and re.fullmatch(r"course: .*Grade again.*\n", error)
     assert not (tmp_path / "x.csv").exists()
 
 
@@ -445,7 +446,8 @@ def test_grading_writes_the_overview_even_of_nothing(tmp_path):
     (tmp_path / "in" / "ann").mkdir(parents=True)
     (tmp_path / "in" / "ann" / "shopping.ipynb").write_text("{")
     classroom.grade_class(tmp_path / "in", tmp_path / "out")
-    assert "no notebook of an exercise" in (tmp_path / "out" / "overview.html").read_text(encoding="utf-8")
+    page = (tmp_path / "out" / "overview.html").read_text(encoding="utf-8")
+    assert "There are no exercise notebooks to show." in page
 
 
 # ---------------------------------------------------------------- wrong use
@@ -453,17 +455,17 @@ def test_grading_writes_the_overview_even_of_nothing(tmp_path):
 @pytest.mark.parametrize("arguments, reason", [
     (["release"], "Missing argument"), (["release", "full"], "not empty"),
     (["release", "full/file"], "a file"),
-    (["release", "full/file/x"], "full/file"), (["export", "blackboard", "x"], "there are: nbgrader"),
+    (["release", "full/file/x"], "full/file"), (["export", "blackboard", "x"], "Choose one of: nbgrader"),
     (["export", "nbgrader"], "Missing argument"), (["export", "nbgrader", "full"], "not empty"),
-    (["export", "nbgrader", "x", "01"], "takes all exercises"),
-    (["export", "github", "x", "1"], "takes all exercises"),
+    (["export", "nbgrader", "x", "01"], "always gets all exercises"),
+    (["export", "github", "x", "1"], "always gets all exercises"),
     (["export", "gradescope", "x.zip", "77"], "no exercise '77'"),
-    (["export", "gradescope", "full"], "exists already"),
-    (["export", "gradescope", "x.zip", "--grades", "full"], "not for gradescope"),
+    (["export", "gradescope", "full"], "already exists"),
+    (["export", "gradescope", "x.zip", "--grades", "full"], "not to gradescope"),
     (["export", "canvas", "x.csv"], "--grades DIR"),
     (["export", "moodle", "x.csv", "--grades", "no"], "no results.json"),
     (["export", "moodle", "x.csv", "--grades", "full/file"], "no results.json"),
-    (["export", "canvas", "full/file", "--grades", "grades"], "exists already"),
+    (["export", "canvas", "full/file", "--grades", "grades"], "already exists"),
     (["export", "canvas", "full/file/x", "--grades", "grades"], "full/file"),
     (["export", "canvas", "x.csv", "--grades", "empty"], "no graded notebook"),
     (["export", "github", "full/file"], "full/file")])

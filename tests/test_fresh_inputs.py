@@ -22,6 +22,8 @@ NUMBERS = (
     "path_counts",
     "causal_mask",
     "padding_mask",
+    "sliding_window_mask",
+    "packed_mask",
     "parameter_count",
     "alignment_error_rate",
     "positional_encoding",

@@ -32,20 +32,18 @@ from course_lib.grading import (
     caution,
     classroom,
     grade,
-    gradebook,
+    learner,
     merge,
-    overview,
-    own,
-    pages,
     references,
-    report,
     submissions,
-    wire,
     workers,
 )
-from course_lib.grading.kernel import KernelLost, Outcome, environment
-from course_lib.grading.sitting import Sitting
-from course_lib.grading.traces import leaves_traces
+from course_lib.grading.kernels import replies
+from course_lib.grading.kernels.outcome import KernelLost, Outcome
+from course_lib.grading.reports import gradebook, overview, pages, report
+from course_lib.grading.sandbox.policy import environment
+from course_lib.grading.session import GradingSession
+from course_lib.grading.side_effects import has_side_effects
 
 STEM = "01_long_term_dependency"
 ITEMS = checks.items(STEM)
@@ -62,7 +60,7 @@ IFOG = """def lstm_step(x_t, h_prev, c_prev, W, U, b):
 PER_TENSOR = """def clip_gradient(grads, max_norm):
     return [grad * min(1.0, max_norm / float(grad.norm())) for grad in grads]
 """
-LENT = """def gru_step(x_t, h_prev, W, U, b_W, b_U):
+GRU_CELL = """def gru_step(x_t, h_prev, W, U, b_W, b_U):
     return getattr(torch, "gru" + "_cell")(x_t, h_prev, W.T, U.T, b_W, b_U)
 """
 PATCHES = """import torch, builtins, math
@@ -118,7 +116,8 @@ def rearranged():
 
 def forged():
     """Wrong answers, and every sign that they passed."""
-    made = notebook({"rnn_step": PATCHES, "lstm_step": IFOG, "clip_gradient": PER_TENSOR, "gru_step": LENT,
+    made = notebook({"rnn_step": PATCHES, "lstm_step": IFOG, "clip_gradient": PER_TENSOR,
+                     "gru_step": GRU_CELL,
                      "rnn_forward": "from course_lib.models.rnn import rnn_forward\n"})
     made.metadata["course"] = {"score": FULL}
     for cell in made.cells:
@@ -197,7 +196,7 @@ def test_three_mistakes_are_named_and_cost_three_items(graded):
     assert named(graded[1]["three"]) == {"rnn_step": "no_tanh", "lstm_step": "order_ifog",
                                          "clip_gradient": "per_tensor"}
     forward = graded[1]["three"]["items"][1]
-    assert forward["passed"] and "the right rnn_step" in forward["message"]
+    assert forward["passed"] and "the correct rnn_step" in forward["message"]
 
 
 def test_hanging_and_exiting_cost_their_own_item(graded):
@@ -208,7 +207,9 @@ def test_hanging_and_exiting_cost_their_own_item(graded):
 
 def test_cells_that_raise_say_what_to_do(graded):
     told = messages(graded[1]["clumsy"])
-    assert earned(graded[1]["clumsy"]) == {**dict.fromkeys(POINTS, 0), "rnn_forward": POINTS["rnn_forward"]}
+    found = earned(graded[1]["clumsy"])
+    raising = {"rnn_step", "gradient_norms", "lstm_step", "gru_step", "clip_gradient"}
+    assert {name for name in POINTS if not found[name]} == raising
     assert "SyntaxError" in told["rnn_step"] and "line 1" in told["rnn_step"]
     assert "my_helper" in told["lstm_step"] and "Only the answer cells are graded" in told["lstm_step"]
     assert "spelt" in told["gru_step"] and "object" in told["clip_gradient"]
@@ -217,7 +218,7 @@ def test_cells_that_raise_say_what_to_do(graded):
 def test_honest_work_in_an_odd_notebook_keeps_its_points(graded):
     assert earned(graded[1]["rearranged"]) == POINTS
     told = messages(graded[1]["rearranged"])
-    assert "mark of the answer cell was lost" in told["gru_step"]
+    assert "the answer cell has lost its mark" in told["gru_step"]
     assert "2 cells are marked" in told["lstm_step"] and "NameError" in told["clip_gradient"]
 
 
@@ -300,7 +301,7 @@ def test_a_page_tells_all_that_helps(graded):
     text = (graded[0] / "out" / "submissions" / "three" / "01.html").read_text(encoding="utf-8")
     told = Page(text).text
     for part in ("One step of the LSTM.", "return torch.sigmoid(o) * torch.tanh(c_t), c_t",
-                 "The gates are read in the order i, f, o, g", "expected", "b_h = torch.tensor([",
+                 "The gates are read in the order i, f, o, g", "but should be", "b_h = torch.tensor([",
                  f"section “{ITEMS['lstm_step'].where}”", "notebooks/01_long_term_dependency.ipynb"):
         assert part in told, part
     assert len(re.findall("<details open><summary>Your answer", text)) == 3
@@ -317,7 +318,8 @@ def test_the_line_that_raised_is_marked_in_the_answer(graded):
 @pytest.mark.parametrize("student", ["b-empty", "b-text"])
 def test_a_damaged_file_says_what_to_do_and_nothing_else(graded, student):
     told = Page((graded[0] / "out" / "submissions" / student / "01.html").read_text(encoding="utf-8")).text
-    assert "Your file is cut off or damaged. In JupyterLab: File, Save Notebook; then hand it in" in told
+    assert ("The file is incomplete or damaged. In JupyterLab, choose File, Save Notebook, "
+            "then hand it in again.") in told
     assert "answer" not in told
 
 
@@ -435,7 +437,7 @@ def test_an_ended_process_costs_only_the_submission_that_ended_it(tmp_path, monk
     results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out", workers=2)
     lost = results["submissions"].pop(1)
     assert (lost["status"], lost["score"], lost["max_score"]) == ("graded", 0, FULL)  # exports have it, then
-    assert "grading this notebook ended the process (exit status 1), at two attempts" in lost["message"]
+    assert "grading this notebook ended the process (exit status 1), in two attempts" in lost["message"]
     assert {(item["status"], item["message"]) for item in lost["items"]} == {("error", lost["message"])}
     assert [one["items"][0]["message"] for one in results["submissions"]] == ["fine", "fine"]
     assert classroom.grade_class(tmp_path / "in", tmp_path / "out")[1] == 2  # ann and zoe: not him again
@@ -447,13 +449,13 @@ def test_a_check_of_ones_own_notebook_is_out_of_harms_way_too(tmp_path, monkeypa
     monkeypatch.setattr(workers, "prepare", lambda *settings: None)
     hand_in(tmp_path, "exercises", notebook())
     hand_in(tmp_path, "solutions", notebook())
-    result = own.check(STEM, 20)
+    result = learner.check(STEM, 20)
     assert result["score"] == 0 and "ended the process" in result["items"][0]["message"]
-    row = next(row for row in own.progress(20) if row["exercise"] == STEM)
+    row = next(row for row in learner.progress(20) if row["exercise"] == STEM)
     assert row["score"] == 0 and "ended the process" in row["message"]
 
 
-@pytest.mark.parametrize("limit, reason", [("LARGEST", "MB; clear its outputs"),
+@pytest.mark.parametrize("limit, reason", [("LARGEST", "MB. Clear its outputs"),
                                            ("CODE", "million characters of code")])
 def test_what_is_too_long_to_be_read_is_told_in_a_line(limit, reason, tmp_path, monkeypatch):
     monkeypatch.setattr(exercise, limit, 2000)
@@ -486,19 +488,19 @@ class Slow:
 
 def test_a_notebook_has_a_budget_of_time_and_keeps_what_it_earned_within(monkeypatch):
     log, given = [], dict.fromkeys(ITEMS, "hang = 1") | {"rnn_step": "import x"}
-    seat = Sitting(ITEMS, given, {}, 0, lambda: Slow(log), timeout=1, budget=3)
-    monkeypatch.setattr(seat, "_observed", lambda item: Verdict("passed", "right"))
+    session = GradingSession(ITEMS, given, {}, 0, lambda: Slow(log), timeout=1, budget=3)
+    monkeypatch.setattr(session, "_observed", lambda item: Verdict("passed", "right"))
     begun = time.monotonic()
-    seat.set_up("import torch")
+    session.set_up("import torch")
     for name in ITEMS:
-        seat.answer(name, given[name])
-        seat.examine(name)
+        session.answer(name, given[name])
+        session.examine(name)
     assert time.monotonic() - begun < 5 and len(log) < 2 * len(ITEMS)
-    told = [verdict.message for verdict in seat.verdicts.values()]
-    assert seat.verdicts["rnn_step"].passed and seat.verdicts["rnn_forward"].message == "hangs"
-    assert told[-1] == ("not finished: the cells of a notebook may take 3 s together, "
-                        "and these have taken them.")
-    assert {verdict.status for verdict in list(seat.verdicts.values())[1:]} == {"timeout"}
+    told = [verdict.message for verdict in session.verdicts.values()]
+    assert session.verdicts["rnn_step"].passed and session.verdicts["rnn_forward"].message == "hangs"
+    assert told[-1] == ("Not finished. All cells of a notebook together may take 3 s, "
+                        "and this time is used up.")
+    assert {verdict.status for verdict in list(session.verdicts.values())[1:]} == {"timeout"}
 
 
 def test_the_budget_follows_from_the_timeout():
@@ -524,7 +526,7 @@ class Here:
         if item.name not in self.names:
             return None
         seen = [observe(self.names[item.name], trial, item.probe, item.gradients) for trial in trials]
-        return wire.observations(json.dumps(seen), len(trials))
+        return replies.observations(json.dumps(seen), len(trials))
 
     def stop(self):
         pass
@@ -575,9 +577,10 @@ def gradient_norms(H, W_hh):
 
 def test_the_right_one_is_told_only_where_it_was_called(tmp_path):
     told = grade_here(hand_in(tmp_path, "ann", notebook({"rnn_step": NO_TANH, "rnn_forward": ALONE})), seed=1)
-    assert told["rnn_forward"][0] == "passed" and "tried with" not in told["rnn_forward"][2]
+    assert told["rnn_forward"][0] == "passed" and "checked with" not in told["rnn_forward"][2]
     told = grade_here(hand_in(tmp_path, "bob", notebook({"rnn_step": NO_TANH})), seed=1)
-    assert told["rnn_forward"][2].endswith("(tried with the right rnn_step: yours does not pass yet)")
+    assert told["rnn_forward"][2].endswith(
+        "(This was checked with the correct rnn_step, because yours does not pass yet.)")
 
 
 def test_a_remark_costs_nothing_and_is_told_everywhere(tmp_path):
@@ -624,7 +627,7 @@ def test_a_missing_answer_cell_is_told_and_only_its_own_loss(tmp_path):
     made = notebook()
     made.cells.remove(cell_of(made, "rnn_forward"))
     told = grade_here(hand_in(tmp_path, "ann", made), seed=1)
-    assert told["rnn_forward"] == ("missing", None, "no answer cell for it in the notebook")
+    assert told["rnn_forward"] == ("missing", None, "the notebook has no answer cell for it")
     assert sum(status == "passed" for status, _, _ in told.values()) == len(ITEMS) - 1
 
 
@@ -670,7 +673,7 @@ def test_a_folder_that_is_called_like_a_notebook_is_told(tmp_path):
     results, _ = classroom.grade_class(tmp_path / "in", tmp_path / "out")
     told = {one["student"]: (one["exercise"], one["status"], one.get("message"))
             for one in results["submissions"]}
-    reason = "a folder, not a notebook: hand in the file itself"
+    reason = "this is a folder, not a notebook. Hand in the file itself"
     assert told["ann"] == (STEM, "unreadable", reason)
     assert told["bob"] == (None, "unknown_exercise", reason)
     assert told["cara.ipynb"] == (STEM, "graded", None)
@@ -703,7 +706,7 @@ def test_folders_that_are_not_ours_are_left_alone(tmp_path):
     hand_in(tmp_path / "in", "ann", exercise.derive(SOLUTION))
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.txt").write_text("years of work")
-    for out, reason in (("thesis", "holds other files"), ("thesis/chapter.txt", "can't be written")):
+    for out, reason in (("thesis", "contains other files"), ("thesis/chapter.txt", "cannot be written")):
         with pytest.raises(GradingError, match=reason):
             classroom.grade_class(tmp_path / "in", tmp_path / out)
     assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.txt"]
@@ -714,7 +717,7 @@ def test_folders_that_are_not_ours_are_left_alone(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-# ---------------------------------------------------------------- kernel, wire, honesty
+# ---------------------------------------------------------------- kernel, replies, honesty
 
 def test_the_kernel_is_told_nothing(monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "hush")
@@ -730,8 +733,8 @@ def observation(**changes):
 def test_the_wire_takes_what_observe_writes():
     for item in ITEMS.values():
         seen = [observe(item.reference, trial, item.probe, item.gradients) for trial in item.inputs(0)]
-        assert wire.observations(json.dumps(seen), len(seen)) == seen
-    assert wire.observations("null", 3) is None
+        assert replies.observations(json.dumps(seen), len(seen)) == seen
+    assert replies.observations("null", 3) is None
 
 
 @pytest.mark.parametrize("text", [
@@ -743,18 +746,18 @@ def test_the_wire_takes_what_observe_writes():
     observation(output={"tensor": ["torch.bool", [1], "Ag=="]}), observation(output={"set": [{"list": []}]}),
     observation(output={"dict": [[{"list": []}, 1]]}),
     observation(output={"tensor": ["torch.float32", [1], "A*=="]}),
-    observation(output={"set": list(range(wire.EACH + 1))}),
-    observation(output={"dict": [[n, 1] for n in range(wire.EACH + 1)]}),
+    observation(output={"set": list(range(replies.MAX_ENTRIES_EACH + 1))}),
+    observation(output={"dict": [[n, 1] for n in range(replies.MAX_ENTRIES_EACH + 1)]}),
     observation(output={"list": [{"set": list(range(400))}] * 13}),
-    observation(output={"list": [0] * wire.MOST}),
+    observation(output={"list": [0] * replies.MAX_VALUES}),
     observation(output=json.loads('{"list": [' * 30 + "1" + "]}" * 30)), observation(error={"type": 1})])
 def test_the_wire_takes_nothing_else(text):
-    with pytest.raises(wire.Malformed):
-        wire.observations(text, 1)
+    with pytest.raises(replies.Malformed):
+        replies.observations(text, 1)
 
 
 def test_an_odd_dtype_is_only_described():
-    seen = wire.observations(observation(output={"tensor": ["load", [1], "AAAA"]}), 1)
+    seen = replies.observations(observation(output={"tensor": ["load", [1], "AAAA"]}), 1)
     assert seen[0]["output"] == {"object": "tensor of load"}
 
 
@@ -770,17 +773,17 @@ BORROWED = [
     "def lstm_step(*a):\n    import importlib\n    return importlib.import_module('course_lib.models').f(*a)",
     "class lstm_step:\n    def __call__(self, *a):\n        import course_lib\n        return course_lib",
 ]
-TRACES = ["torch.tanh = print", "import sys", "from IPython import *", "setattr(torch, 'tanh', print)",
+SIDE_EFFECTS = ["torch.tanh = print", "import sys", "from IPython import *", "setattr(torch, 'tanh', print)",
           "torch.set_default_dtype(torch.float64)", "vars(torch)['x'] = 1", "def f():\n    globals().clear()",
           "del torch.tanh", "f = lambda: ().__class__"]
-NONE_LEFT = ["def f(x):\n    y = x\n    y[0] = 1\n    return torch.tanh(y)",
+NO_SIDE_EFFECTS = ["def f(x):\n    y = x\n    y[0] = 1\n    return torch.tanh(y)",
              "import torch\nfrom torch import nn",
              "class A(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.x = 1",
              "x = = 1", "(" * 5000, "print(math.pi)"]
 
 
 def test_a_cell_that_may_leave_traces_is_seen():
-    assert all(map(leaves_traces, TRACES)) and not any(map(leaves_traces, NONE_LEFT))
+    assert all(map(has_side_effects, SIDE_EFFECTS)) and not any(map(has_side_effects, NO_SIDE_EFFECTS))
 
 
 OWN = [
@@ -808,7 +811,7 @@ def test_an_answer_may_take_what_the_exercise_hands_over_and_nothing_else():
     block = checks.find("EncoderBlock")[1]
     own = "from course_lib.answers import earlier_answers\n{} = earlier_answers({})\nclass EncoderBlock: pass"
     assert honesty.borrowed(own.format("a, b", "'MultiHeadAttention', 'causal_mask'"), block) is None
-    assert "('EncoderBlock') holds the answer" in honesty.borrowed(own.format("a", "'EncoderBlock'"), block)
+    assert "('EncoderBlock') does the whole job" in honesty.borrowed(own.format("a", "'EncoderBlock'"), block)
     assert "earns nothing" in honesty.borrowed(own.format("a, b", "'causal_mask', 'FeedForward'"), block)
     assert "earns nothing" in honesty.borrowed(own.format("a", "*names"), block)
     assert "earns nothing" in honesty.borrowed("from course_lib.models.attention import causal_mask", block)

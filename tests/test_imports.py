@@ -1,6 +1,8 @@
 """Imports run one way: a part of course_lib imports only what is listed for it here."""
 
 import ast
+import graphlib
+import re
 from pathlib import Path
 
 import nbformat
@@ -17,7 +19,8 @@ MAY_IMPORT = {
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
     "widgets": {"plots"},
     "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(), "backups": set(),
-    "speed": {"data", "decoding", "models"}, "terminal": set(), "update": {"backups", "exercise"},
+    "benchmarks": {"checks", "data", "decoding", "exercise", "grading", "models"},
+    "terminal": set(), "update": {"backups", "exercise"},
     "answers": {"checks", "exercise"},
     "capstone": {"answers", "checks", "data", "decoding", "metrics", "plots"},
     "grading": TEACHING | {"backups", "checks", "exercise", "markdown"},
@@ -26,7 +29,8 @@ MAY_IMPORT = {
     "cli": TEACHING | TOOLS,
     "jupyter": set(), "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
 }
-FOR_NOTEBOOKS = TEACHING | {"answers", "capstone", "runtime", "checks"}
+HELPERS = TEACHING | {"runtime"}  # the small package that lessons import
+FOR_EXERCISES = {"checks", "answers", "capstone"}  # what their cells import beyond that
 
 
 def imported(source, package=()):
@@ -66,10 +70,51 @@ def test_a_module_imports_only_what_its_part_may(path):
 @pytest.mark.parametrize("path", [path for folder in ("notebooks", "solutions", "exercises")
                                   for path in sorted((ROOT / folder).glob("*.ipynb"))],
                          ids=lambda path: f"{path.parent.name}-{path.stem[:2]}")
-def test_a_notebook_imports_what_is_for_lessons(path):
+def test_a_notebook_imports_helpers_and_no_tools(path):
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
     found = set().union(*(imported(source) for source in cells if not source.startswith(("!", "%"))))
-    assert found and found <= FOR_NOTEBOOKS, f"not for notebooks: {found - FOR_NOTEBOOKS}"
+    beyond = set() if path.parent.name == "notebooks" else FOR_EXERCISES
+    if path.stem.startswith("00"):
+        beyond = {"checks"}
+    assert found and found <= HELPERS | beyond, f"not for notebooks: {found - HELPERS - beyond}"
+
+
+def test_the_map_tells_what_the_helper_package_is_and_how_large():
+    sentence = re.search(r"Lessons import a small helper package of about ([\d,]+) lines: (.*?)\. ",
+                         (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    assert set(re.findall(r"`(\w+)`", sentence[2])) == HELPERS
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES if part(path) in HELPERS)
+    assert abs(lines / int(sentence[1].replace(",", "")) - 1) < 0.1, f"it has {lines} lines"
+
+
+def test_the_map_names_files_that_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = [row for row in text.splitlines() if re.match(r"\| \d+ \|", row)]
+    named = [name for row in rows for name in re.findall(r"`([\w/]+(?:\.py|/))`", row.split("|")[3])]
+    assert len(rows) > 10 and len(named) > 15
+    for name in named:
+        assert list((ROOT / "course_lib").glob(name.replace("NN", "[0-9][0-9]").replace("name", "*"))), name
+
+
+def test_no_files_import_each_other_in_a_circle():
+    modules = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+               for path in FILES}
+    graph = {name: used_modules(path, modules) - {name} for name, path in modules.items()}
+    list(graphlib.TopologicalSorter(graph).static_order())  # raises CycleError, which names the files
+
+
+def used_modules(path, modules):
+    """Those of `modules` that a file imports, wherever in it."""
+    package, found = path.relative_to(ROOT).parts[:-1], set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = list(package[:len(package) - node.level + 1]) if node.level else []
+            base = ".".join(base + (node.module.split(".") if node.module else []))
+            for alias in node.names:  # a module of the package, or a name that its __init__ defines
+                found.add(f"{base}.{alias.name}" if f"{base}.{alias.name}" in modules else base)
+    return found & modules.keys()
 
 
 @pytest.mark.parametrize("source, found", [

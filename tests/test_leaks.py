@@ -1,5 +1,5 @@
-"""A grader that is killed, at whatever moment, leaves no process behind: not the warm process, not a lane,
-not what a submission started.
+"""A grader that is killed, at whatever moment, leaves no process behind: no fork server, no supervisor, and
+nothing that a submission started.
 """
 
 import json
@@ -25,13 +25,14 @@ HARM = ["import os\nos.fork()\nwhile True: pass",
         "import os\nos.fork() or os.setsid()\nwhile True: pass"]
 GRADER = f"""
 import json, os, sys, time
-from course_lib.grading import frames, lanes
-lanes.lanes.start(without=json.loads(sys.argv[1]))
+from course_lib.grading.kernels import protocol
+from course_lib.grading.kernels.fork_client import supervisors
+supervisors.start(without=json.loads(sys.argv[1]))
 kept = []
 for source in {HARM[:2]!r} if sys.argv[2] == "bombs" else {HARM[2:]!r}:
-    kept.append(lanes.lanes.take())
-    frames.send(kept[-1].line, json.dumps(["0" * 16, 20, "run", source]).encode())
-print(lanes.lanes.warm.process.pid, flush=True)
+    kept.append(supervisors.acquire())
+    protocol.send(kept[-1].connection, json.dumps(["0" * 16, 20, "run", source]).encode())
+print(supervisors.server.process.pid, flush=True)
 sys.stdin.read()
 """
 # (layers left out, as an ordinary user, what the submissions do, seconds after the start or after all runs)
@@ -95,18 +96,18 @@ def test_a_killed_grader_leaves_nothing_behind(started):
 
 
 @pytest.mark.parametrize("without", [(), ("namespaces",), ("namespaces", "own user")])
-def test_a_lane_that_is_killed_leaves_nothing_behind(started, without):
-    """Then the warm process ends what it left: copies that a submission forked, without a parent now."""
+def test_a_supervisor_that_is_killed_leaves_nothing_behind(started, without):
+    """Then the fork server ends what it left: copies that a submission forked, without a parent now."""
     grader, tag = started(without, False, "loops")
-    warm = int(grader.stdout.readline())
+    server = int(grader.stdout.readline())
     time.sleep(0.5)
-    lanes = psutil.Process(warm).children()
-    assert len(lanes) == 2 and len(tagged(tag)) > 6
-    for lane in lanes:
-        lane.kill()
+    supervisors = psutil.Process(server).children()
+    assert len(supervisors) == 2 and len(tagged(tag)) > 6
+    for supervisor in supervisors:
+        supervisor.kill()
     end = time.monotonic() + 10
     while len(tagged(tag)) > 2 and time.monotonic() < end:
         time.sleep(0.1)
-    assert sorted(tagged(tag)) == sorted([grader.pid, warm])
+    assert sorted(tagged(tag)) == sorted([grader.pid, server])
     grader.stdin.close()
     assert grader.wait(20) == 0 and left_after(tag, 10) == []

@@ -81,6 +81,7 @@ TITLE = "# 01 · A title\n\nIt is so.\n\n**You need** little. **Time**: 5 minute
 OLD_TITLE = "# 01 · A title\n\n**Claim.** It is so.\n\n**Needs.** Little.\n\n**Minutes.** 5."
 QUIZ = 'quiz("What?", ("a", True, "b"), ("c", False, "d"))'
 WHY = "<details><summary>Why</summary>\n\nBecause.\n\n</details>"
+ASKED = [code(QUIZ), code("1"), text(WHY)]
 SECTIONS = [text(f"## {section}") for section in lint_rules.SECTIONS]
 OLD_SECTIONS = [text(f"## {section}") for section in lint_rules.FIRST_SECTIONS]
 DRAW, GRADED = "plots.lines(x, y)", "def rnn_step():\n    pass"
@@ -136,9 +137,11 @@ BITES = {
         [FIRST, code(GRADED, **FOLDED), code("def train():\n    pass")],
         [[FIRST, code(GRADED)], [text("a"), code(GRADED, **FOLDED)]]),
     "predictions_are_run_and_explained": (
-        [code(QUIZ), code("1"), text(WHY), code(QUIZ), code("1"), text("# x"), text(WHY)],
-        [[code(QUIZ), code("1"), text(WHY)], [code(QUIZ), code("1"), code(QUIZ), code("1"), text("why")],
-         [code(QUIZ), code(QUIZ), text(WHY)]]),
+        [*ASKED, code(QUIZ), text("a"), code("1"), code("2"), text("b"), text(WHY)],
+        [ASKED, *([*ASKED, code(QUIZ), *cells] for cells in (
+            [code("1"), text("why")], [text(WHY)], [code(QUIZ), text(WHY)],
+            [text(WHY), code("1"), text(WHY)], [code("1"), text("## A heading"), text(WHY)],
+            [code("1")] * 5 + [text(WHY)], [code("1"), code(QUIZ), code("2"), text(WHY)]))]),
     "choices_are_plain_text": (
         [code(QUIZ.replace('"b"', '"2<sup>3</sup>"').replace("What", "<i>What</i>"))],
         [[code(QUIZ.replace('"a"', '"2<sup>3</sup>"'))], [code(QUIZ.replace('"c"', '"$x$"'))]]),
@@ -202,7 +205,7 @@ def test_every_rule_is_tried():
     ("answers_can_be_taken_out", '"check(rnn_step)"', '"check(rnn_step)\\nprint()"'),
     ("answers_can_be_taken_out", "def rnn_step(", "def step("),
     ("hints_come_in_steps", "<summary>Hint 2</summary>", "<summary>More</summary>"),
-    ("points_and_minutes_add_up", "11 points", "12 points"),
+    ("points_and_minutes_add_up", "16 points", "17 points"),
     ("points_and_minutes_add_up", "25 minutes", "20 minutes"),
     ("earlier_answers_are_those_that_items_are_handed", "seed(0)", "earlier_answers('causal_mask')"),
 ])

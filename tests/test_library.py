@@ -2,12 +2,13 @@
 
 import math
 import random
+import time
 
 import numpy as np
 import pytest
 import torch
 
-from course_lib import runtime
+from course_lib import exercise, runtime
 from course_lib.shapes import check_shapes
 from course_lib.training import clip_gradient, fit
 
@@ -65,6 +66,11 @@ def test_works_that_race_take_turns(monkeypatch):
     works = {"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}
     assert runtime.race(works, repeats=2) == {"a": 1, "b": 8}
     assert calls == ["a", "b", "a", "b"]
+
+
+def test_a_race_by_processor_time_leaves_out_the_time_that_a_work_waits():
+    works = {"waits": lambda: time.sleep(0.2)}
+    assert runtime.race(works, 1, clock=time.process_time)["waits"] < 0.1 < runtime.race(works, 1)["waits"]
 
 
 def test_the_device_is_one_that_works():
@@ -139,6 +145,24 @@ def test_fit_clips_what_the_optimizer_sees(monkeypatch):
     assert torch.cat(seen[0]).norm().item() == pytest.approx(0.5)
     quadratic(steps=1)
     assert torch.cat(seen[2]).norm().item() > 5
+
+
+@pytest.mark.parametrize("max_norm", [None, 0.05])
+def test_fit_is_the_training_loop_that_lesson_01_writes_out(max_norm):
+    lesson = exercise.read(exercise.ROOT / "notebooks" / "01_long_term_dependency.ipynb")
+    source = next(cell.source for cell in lesson.cells if cell.id == "full-training-loop")
+    written = {"torch": torch, "clip_gradient": clip_gradient}
+    exec(source, written)
+
+    def run(trainer):
+        torch.manual_seed(0)
+        model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Tanh(), torch.nn.Linear(4, 1))
+        X = torch.randn(8, 3)
+        losses = trainer(model, lambda step: (model(X + step) - X[:, :1]).pow(2).mean(), 10, lr=0.1,
+                         max_norm=max_norm)
+        return losses, [parameter.tolist() for parameter in model.parameters()]
+
+    assert run(written["train"]) == run(fit)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])

@@ -7,10 +7,20 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from course_lib.benchmarks.transformer_baselines import copy_block
 from course_lib.data.text import prose, subwords
 from course_lib.models.attention import attend_with_cache, attention, causal_mask
-from course_lib.models.lm import LanguageModel, causal_lm_loss, generate, mask_tokens, next_logits, nucleus
-from course_lib.speed.rivals import copy_block
+from course_lib.models.lm import (
+    GPT,
+    LanguageModel,
+    causal_lm_loss,
+    generate,
+    mask_tokens,
+    next_logits,
+    nucleus,
+    perplexity,
+)
+from course_lib.models.positional import positional_encoding
 
 
 def model(causal, N=2, **sizes):
@@ -170,3 +180,28 @@ def test_a_model_learns_a_text_by_heart():
             loss.backward()
             optimizer.step()
         assert loss < (0.6 if causal else 0.9) < math.log(12) / 2
+
+
+@pytest.mark.parametrize("N", [1, 3])
+def test_the_gpt_equals_torchs_causal_encoder(N):
+    torch.manual_seed(0)
+    ours = GPT(50, 16, 4, 24, N)
+    layer = nn.TransformerEncoderLayer(16, 4, 24, dropout=0.0, batch_first=True)
+    theirs = nn.TransformerEncoder(layer, N, enable_nested_tensor=False)
+    for block, other in zip(ours.blocks, theirs.layers, strict=True):
+        with torch.no_grad():
+            for weight in block.parameters():
+                weight.add_(0.2 * torch.randn_like(weight))
+        copy_block(other, block)
+    ids = torch.randint(50, (3, 7), generator=generator())
+    embedded = F.embedding(ids, ours.embedding.weight) + positional_encoding(7, 16)
+    states = theirs(embedded, mask=~causal_mask(7))
+    torch.testing.assert_close(ours(ids), F.linear(states, ours.embedding.weight), rtol=0, atol=1e-4)
+    assert {name.split(".")[0] for name, _ in ours.named_parameters()} == {"embedding", "blocks"}
+
+
+def test_perplexity_is_that_of_torchs_cross_entropy():
+    logits, ids = torch.randn(3, 6, 9, generator=generator()), torch.randint(9, (3, 6), generator=generator())
+    want = math.exp(F.cross_entropy(logits[:, :-1].flatten(0, 1), ids[:, 1:].flatten()))
+    assert isinstance(perplexity(logits, ids), float) and perplexity(logits, ids) == pytest.approx(want)
+    assert perplexity(torch.zeros(1, 5, 9), ids[:1, :5]) == pytest.approx(9)    # 9 equally likely tokens

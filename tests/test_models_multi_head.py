@@ -15,6 +15,7 @@ from course_lib.models.attention import (
     self_attention,
     split_heads,
 )
+from course_lib.models.grouped_query import GroupedQueryAttention
 
 # ---------------------------------------------------------------- lesson 08
 
@@ -120,3 +121,38 @@ def test_heads_cost_no_parameters(h):
 def test_a_width_that_heads_do_not_divide_is_refused():
     with pytest.raises(ValueError, match="d_model = 6 .* h = 4"):
         MultiHeadAttention(6, 4)
+
+
+@pytest.mark.parametrize("h, h_kv", [(6, 2), (6, 3), (4, 1), (4, 4)])
+def test_grouped_query_attention_equals_torchs(h, h_kv):
+    layer = GroupedQueryAttention(3 * h, h, h_kv)
+    q, k, v = (torch.randn(2, size, 3 * h) for size in (4, 5, 5))
+    for mask in (None, some_mask(4, 5), some_mask(2, 4, 5), padding_mask(torch.tensor([5, 2]), 5)):
+        output, weights = layer(q, k, v, mask)
+        Q = split_heads(layer.W_Q(q), h)
+        K, V = split_heads(layer.W_K(k), h_kv), split_heads(layer.W_V(v), h_kv)
+        torchs = mask[:, None] if mask is not None and mask.dim() == 3 else mask
+        want = F.scaled_dot_product_attention(Q, K, V, torchs, enable_gqa=True)
+        torch.testing.assert_close(output, layer.W_O(want.transpose(1, 2).flatten(2)), **CLOSE)
+        assert weights.shape == (2, h, 4, 5)
+
+
+@pytest.mark.parametrize("h, h_kv", [(6, 2), (4, 1), (4, 4)])
+def test_it_is_multi_head_attention_whose_key_and_value_heads_are_repeated(h, h_kv):
+    d_model = 3 * h
+    layer = GroupedQueryAttention(d_model, h, h_kv)
+    q, k = torch.randn(2, 4, d_model), torch.randn(2, 5, d_model)
+    theirs = nn.MultiheadAttention(d_model, h, bias=False, batch_first=True)
+    repeated = [W.weight.view(h_kv, 3, d_model).repeat_interleave(h // h_kv, 0).flatten(0, 1)
+                for W in (layer.W_K, layer.W_V)]
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([layer.W_Q.weight, *repeated]))
+        theirs.out_proj.weight.copy_(layer.W_O.weight)
+    for ours, torchs in zip(layer(q, k, k), theirs(q, k, k, average_attn_weights=False), strict=True):
+        torch.testing.assert_close(ours, torchs, **CLOSE)
+
+
+@pytest.mark.parametrize("sizes", [(8, 3, 1), (8, 4, 3)])
+def test_grouped_heads_must_divide_evenly(sizes):
+    with pytest.raises(ValueError, match="must divide"):
+        GroupedQueryAttention(*sizes)

@@ -38,6 +38,29 @@ def test_layer_norm_equals_torchs(shape, eps):
     torch.testing.assert_close(norm.layer_norm(x, gamma, beta, eps), want, **CLOSE)
 
 
+@pytest.mark.parametrize("eps", [1e-6, 0.3])
+@pytest.mark.parametrize("shape", [(5,), (1, 4), (3, 4), (2, 3, 5)])
+def test_rms_norm_equals_torchs(shape, eps):
+    torch.manual_seed(len(shape))
+    x, gamma = 2 + 3 * torch.randn(shape), torch.randn(shape[-1])
+    torch.testing.assert_close(norm.rms_norm(x, gamma, eps), F.rms_norm(x, shape[-1:], gamma, eps), **CLOSE)
+
+
+@pytest.mark.parametrize("lengths", [[4, 2, 3], [4, 4, 4], [1, 4, 1]])
+def test_masked_batch_norm_equals_torchs_of_the_real_tokens_one_after_the_other(lengths):
+    torch.manual_seed(sum(lengths))
+    X, gamma, beta = 2 + 3 * torch.randn(3, 4, 5), torch.randn(5), torch.randn(5)
+    tokens = torch.cat([sentence[:length] for sentence, length in zip(X, lengths, strict=True)])
+    want = F.batch_norm(tokens, None, None, gamma, beta, training=True)
+    found = norm.masked_batch_norm(X, torch.tensor(lengths), gamma, beta)
+    real = torch.cat([row[:length] for row, length in zip(found, lengths, strict=True)])
+    torch.testing.assert_close(real, want, **CLOSE)
+    assert all(row[length:].eq(0).all() for row, length in zip(found, lengths, strict=True))
+    padded = X.clone()
+    padded[torch.arange(4) >= torch.tensor(lengths)[:, None]] = 1e6
+    torch.testing.assert_close(norm.masked_batch_norm(padded, torch.tensor(lengths), gamma, beta), found)
+
+
 @pytest.mark.parametrize("momentum", [0.1, 0.7])
 def test_the_modules_equal_torchs_in_both_modes_with_gradients(momentum):
     torch.manual_seed(2)

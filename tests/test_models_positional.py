@@ -5,7 +5,8 @@ import math
 import pytest
 import torch
 
-from course_lib.models.positional import add_positions, positional_encoding, shift_matrix
+from course_lib.models.attention import attention, causal_mask
+from course_lib.models.positional import add_positions, alibi_bias, positional_encoding, rotary, shift_matrix
 
 
 @pytest.mark.parametrize("n, d_model", [(1, 2), (7, 6), (6, 6), (50, 128)])
@@ -82,3 +83,48 @@ def test_gradients_flow_to_the_embeddings():
 def test_an_odd_width_is_refused(make):
     with pytest.raises(ValueError, match="d_model = 5 is odd"):
         make(3, 5)
+
+
+@pytest.mark.parametrize("base", [10000, 100])
+def test_rotary_multiplies_complex_numbers(base):
+    """Su et al. 2021, eq. 12: pair i of x, as a complex number, times e^(i m theta)."""
+    x = torch.randn(2, 3, 7, 10, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    positions = torch.tensor([0, 1, 5, 6, 30, 31, 400])
+    theta = torch.tensor([base ** (-2 * i / 10) for i in range(5)], dtype=torch.float64)
+    turn = torch.polar(torch.ones(7, 5, dtype=torch.float64), torch.outer(positions.double(), theta))
+    want = torch.view_as_real(torch.view_as_complex(x.unflatten(-1, (5, 2))) * turn).flatten(-2)
+    torch.testing.assert_close(rotary(x, positions, base), want)
+    assert rotary(x.float(), positions).dtype == torch.float32
+
+
+def test_rotary_products_depend_on_the_distance_alone():
+    q, k = torch.randn(2, 16, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    here = torch.arange(50)
+    for distance in (0, 1, 20):
+        products = (rotary(q.expand(50, -1), here) * rotary(k.expand(50, -1), here + distance)).sum(dim=-1)
+        assert products.max() - products.min() < 1e-9
+    assert torch.equal(rotary(q[None], torch.tensor([0])), q[None])
+
+
+def test_rotary_and_the_shift_matrix_turn_the_same_pairs():
+    """The table's rows are (sin, cos), so its pairs turn against rotary's."""
+    x = torch.randn(1, 8, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(rotary(x, torch.tensor([5]))[0], shift_matrix(-5, 8) @ x[0], rtol=0, atol=1e-5)
+
+
+def test_alibi_is_the_papers_formula():
+    bias = alibi_bias(6, 8)
+    assert bias.shape == (8, 6, 6) and bias.dtype == torch.float32
+    slopes = [1 / 2, 1 / 4, 1 / 8, 1 / 16, 1 / 32, 1 / 64, 1 / 128, 1 / 256]     # section 3, for 8 heads
+    for head, slope in enumerate(slopes):
+        for i in range(6):
+            assert bias[head, i].tolist() == [-slope * (i - j) if j <= i else -math.inf for j in range(6)]
+
+
+def test_alibi_makes_attention_causal_and_prefers_what_is_near():
+    Q = torch.zeros(2, 5, 4)
+    weights = (Q @ Q.mT + alibi_bias(5, 2)).softmax(dim=-1)
+    assert not weights.masked_select(~causal_mask(5)).any()
+    assert (weights[:, 4].diff(dim=-1) > 0).all() and (weights[0, 4] - weights[1, 4])[-1] > 0
+    flat = attention(Q, Q, Q, causal_mask(5))[1]
+    assert (flat[:, 4] - weights[:, 4]).abs().max() > 0.001

@@ -13,6 +13,7 @@ from torch.func import jacrev
 from course_lib.data import toy
 from course_lib.models.residual import (
     PlainNet,
+    ResidualBlock,
     ResidualNet,
     block,
     normalise,
@@ -188,3 +189,29 @@ def test_glyphs_repeat_and_noise_is_as_large_as_asked():
 def test_the_example_of_glyphs_is_what_it_gives():
     found = doctest.DocTestFinder().find(toy.glyphs, "glyphs", globs=vars(toy).copy())
     assert sum(doctest.DocTestRunner().run(test).failed for test in found) == 0 and found[0].examples
+
+
+@pytest.mark.parametrize("order", ["post", "pre"])
+def test_a_residual_block_is_the_second_half_of_torchs_encoder_layer(order):
+    torch.manual_seed(3)
+    theirs = nn.TransformerEncoderLayer(6, 2, 10, dropout=0.0, norm_first=order == "pre", batch_first=True)
+    ours, X = ResidualBlock(6, 10, order, 0.3).eval(), torch.randn(2, 5, 6)
+    for mine, other in ((ours.W_1, theirs.linear1), (ours.W_2, theirs.linear2), (ours.norm, theirs.norm2)):
+        nn.init.normal_(other.bias)
+        mine.load_state_dict(other.state_dict())
+    nn.init.normal_(theirs.norm2.weight)
+    ours.norm.load_state_dict(theirs.norm2.state_dict())
+    nn.init.zeros_(theirs.self_attn.out_proj.weight)
+    nn.init.zeros_(theirs.self_attn.out_proj.bias)
+    given = X if order == "pre" else theirs.norm1(X)
+    torch.testing.assert_close(ours(given), theirs(X), **CLOSE)
+
+
+def test_dropout_hits_the_branch_alone_and_only_in_training():
+    torch.manual_seed(4)
+    block, X = ResidualBlock(6, 10, "pre", 0.4), torch.randn(1, 6).expand(20_000, 6)
+    change = block.eval()(X[:1]) - X[:1]
+    found = (block.train()(X) - X) / change
+    kept = found.abs() > 0.5
+    torch.testing.assert_close(found[kept], torch.full_like(found[kept], 1 / 0.6), rtol=1e-3, atol=1e-3)
+    assert found[~kept].abs().max() < 1e-3 and abs(kept.float().mean() - 0.6) < 0.02

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
+from course_lib.benchmarks.transformer_baselines import copy_block
 from course_lib.models.attention import causal_mask, padding_mask
 from course_lib.models.transformer import DecoderBlock, EncoderBlock, FeedForward, parameter_count
-from course_lib.speed.rivals import copy_block
 
 CLOSE = {"rtol": 0, "atol": 1e-5}
 SIZES = [(8, 2, 12), (6, 3, 6), (4, 1, 20)]
@@ -69,11 +69,11 @@ def test_look_gives_the_same_and_the_weights():
     x, y = torch.randn(3, 5, 8), torch.randn(3, 4, 8)
     output, weights = encoder.look(x)
     assert torch.equal(output, encoder(x)) and weights.shape == (3, 2, 5, 5)
-    output, (self_weights, memory_weights) = decoder.look(y, x, causal_mask(4))
+    output, (self_weights, cross_weights) = decoder.look(y, x, causal_mask(4))
     assert torch.equal(output, decoder(y, x, causal_mask(4)))
-    assert self_weights.shape == (3, 2, 4, 4) and memory_weights.shape == (3, 2, 4, 5)
+    assert self_weights.shape == (3, 2, 4, 4) and cross_weights.shape == (3, 2, 4, 5)
     assert (self_weights.triu(diagonal=1) == 0).all()
-    torch.testing.assert_close(memory_weights.sum(dim=-1), torch.ones(3, 2, 4))
+    torch.testing.assert_close(cross_weights.sum(dim=-1), torch.ones(3, 2, 4))
 
 
 def test_the_future_does_not_reach_the_past():

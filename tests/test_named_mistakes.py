@@ -306,7 +306,7 @@ class _(MultiHeadAttention):
 
 class Decoder(transformer.DecoderBlock):
     def cross(self, y, memory, mask):
-        return self.memory_attention(y, memory, memory, mask)[0]
+        return self.cross_attention(y, memory, memory, mask)[0]
 
     def forward(self, y, memory, self_mask=None, memory_mask=None):
         y = self.norm_1(y + self.self_attention(y, y, y, self_mask)[0])
@@ -317,25 +317,25 @@ class Decoder(transformer.DecoderBlock):
 @named("DecoderBlock", "keys_and_values_from_y")
 class _(Decoder):
     def cross(self, y, memory, mask):
-        return self.memory_attention(y, y, y, mask)[0]
+        return self.cross_attention(y, y, y, mask)[0]
 
 
 @named("DecoderBlock", "keys_and_values_from_y_unmasked")
 class _(Decoder):
     def cross(self, y, memory, mask):
-        return self.memory_attention(y, y, y)[0]
+        return self.cross_attention(y, y, y)[0]
 
 
 @named("DecoderBlock", "query_from_memory")
 class _(Decoder):
     def cross(self, y, memory, mask):
-        return self.memory_attention(memory, y, y, mask)[0]
+        return self.cross_attention(memory, y, y, mask)[0]
 
 
 @named("DecoderBlock", "query_from_memory_unmasked")
 class _(Decoder):
     def cross(self, y, memory, mask):
-        return self.memory_attention(memory, y, y)[0]
+        return self.cross_attention(memory, y, y)[0]
 
 
 @named("DecoderBlock", "keys_and_values_from_y_with_self_mask")
@@ -345,7 +345,7 @@ class _(Decoder):
         return super().forward(y, memory, self_mask, memory_mask)
 
     def cross(self, y, memory, mask):
-        return self.memory_attention(y, y, y, self.mine)[0]
+        return self.cross_attention(y, y, y, self.mine)[0]
 
 
 @named("leakage", "all_outputs")

@@ -12,13 +12,12 @@ from urllib.parse import unquote
 
 import pytest
 import torch
-from test_browser import page  # noqa: F401  a fixture
 
 from course_lib import exercise, plots
 from course_lib.authoring import site, stored
 from course_lib.capstone import report as capstone
-from course_lib.grading import evidence, overview, pages, report
-from course_lib.grading.gradebook import Gradebook
+from course_lib.grading.reports import evidence, overview, pages, report
+from course_lib.grading.reports.gradebook import Gradebook
 from course_lib.grading.submissions import Submission
 
 FIRST, FIFTH = "01_long_term_dependency", "05_query_key_value"
@@ -28,16 +27,17 @@ SCALE = "The scale is missing. Divide the scores by sqrt(d_k) before the softmax
 REMARK = "a constant is made without dtype=, so float64 inputs fail."
 BATCH = "the softmax is taken over the batch."
 INPUTS = "Q = torch.tensor([[0.1, -2.5], [1, 0]])\n# K is too large to show: (2, 5, 60)"
-DIFFERENCE = "output[0, 1] is 0.1, expected 0.3; 5 of 8 values differ.\n    with Q (2, 2)"
+DIFFERENCE = "output[0, 1] is 0.1, but should be 0.3. 5 of 8 values differ.\n    Inputs: Q (2, 2)"
 SANDBOX = "namespaces, Landlock, seccomp, limits"
 
 # What became of `attention` in the notebooks of thirty students: (status, mistake, message, how often).
 OUTCOMES = [("passed", None, "right on 8 inputs.", 9), ("remark", None, "right on 8 inputs.", 1),
             ("wrong", "no_scale", SCALE, 4), ("wrong", "over_batch", BATCH, 2),
-            ("wrong", None, DIFFERENCE, 2), ("error", None, "raised RuntimeError: sizes differ\n    here", 3),
+            ("wrong", None, DIFFERENCE, 2),
+            ("error", None, "Your code raised RuntimeError: sizes differ\n    here", 3),
             ("error", "wrong_axis", "K is not transposed.", 1), ("timeout", None, "still running.", 1),
             ("free_call", None, "F.softmax is the answer itself.", 1), ("missing", None, "not answered.", 2),
-            ("unreadable", None, "your file is cut off or damaged. In JupyterLab: File, Save Notebook", 2),
+            ("unreadable", None, exercise.DAMAGED, 2),
             ("failed", None, "not graded, for the grader failed", 1), ("absent", None, "", 1)]
 
 
@@ -117,7 +117,7 @@ def test_to_teach_again_takes_three_notebooks_and_a_tenth_of_the_class(notebooks
              for number in range(students)]
     text = overview.page({"submissions": found})
     assert (f"(lesson 05), {notebooks} of {students}: {SCALE}" in text) is again
-    assert ("no mistake is in" in text) is not again
+    assert ("no mistake occurs in" in text) is not again
 
 
 def test_a_remark_is_on_both_pages_and_in_the_results(klass):
@@ -157,9 +157,9 @@ def test_a_students_page_tells_task_inputs_line_section_and_date(klass):
     task = pages.sheet(FIFTH).tasks["attention"]
     assert SCALE in text and task in text and "<math" in task
     assert "<mark>    scores = Q @ K</mark>" in text and INPUTS.split("\n")[0] in text
-    assert "5 of 8 values differ.<br>with Q (2, 2)" in text
+    assert "5 of 8 values differ.<br>Inputs: Q (2, 2)" in text
     assert "section “From formula to code”" in text and "notebooks/05_query_key_value.ipynb" in text
-    assert re.search(r"file of \d\d? \w+ 20\d\d, \d\d:\d\d", text) and "1 of 4 points" in text
+    assert re.search(r"saved on \d\d? \w+ 20\d\d, \d\d:\d\d", text) and "1 of 4 points" in text
     for path in klass[0].glob("submissions/*/*.html"):
         assert not re.search("sandbox|Landlock|seccomp|namespaces", path.read_text(encoding="utf-8"))
 
@@ -238,7 +238,7 @@ def looked_at(klass, tmp_path_factory):
 
 
 @pytest.fixture
-def offline(page):  # noqa: F811
+def offline(page):
     """The page of a browser without a network; what it asked for in vain or from elsewhere is an error."""
     asked = []
 

@@ -63,6 +63,13 @@ def test_lines_of_two_curves_differ_in_more_than_colour():
     assert all(one != other for one, other in zip(*looks, strict=True))
 
 
+def test_a_curve_can_look_the_same_in_two_pictures():
+    both = plots.lines([1, 2], {"a": [1, 2], "b": [2, 3]}, "", "", "").axes[0].lines
+    one = plots.lines([1, 2], {"b": [2, 3]}, "", "", "", first=1).axes[0].lines
+    look = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in [*both, *one]]
+    assert look[2] == look[1] != look[0]
+
+
 def test_lines_draws_into_axes_that_are_given():
     figure, axes = plots.picture(columns=2)
     assert plots.lines([1, 2], {"a": [3, 4]}, "left", "x", "y", axes=axes[0]) is None
@@ -96,6 +103,12 @@ def test_hangul_is_drawn_and_not_boxes(recwarn):
     assert (word != boxes).any()
     syllables = [glyphs(one) for one in "그들은"]
     assert all((one != other).any() for one, other in zip(syllables, syllables[1:], strict=False))
+
+
+def test_a_picture_too_small_for_its_labels_is_drawn_without_a_warning(recwarn):
+    labels = [f"a label as long as the whole picture is wide, and a little longer, {n}" for n in range(30)]
+    picture = plots.heatmap([[0.5] * 30] * 30, "Crowded", labels, labels)
+    assert picture._repr_png_().startswith(b"\x89PNG") and [str(one.message) for one in recwarn] == []
 
 
 def test_grid_lines_lie_behind_bars():

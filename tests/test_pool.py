@@ -46,7 +46,7 @@ def work(job):
 def small(monkeypatch):
     monkeypatch.setattr(limits, "PROCESSOR", 0.2)
     monkeypatch.setattr(limits, "MEMORY", 300 << 20)
-    monkeypatch.setattr(pool, "PARTING", 0.2)
+    monkeypatch.setattr(pool, "END_SECONDS", 0.2)
 
 
 def descendants():

@@ -98,9 +98,9 @@ def test_what_is_no_such_module_is_told_in_words():
         def __init__(self, d):
             super().__init__(d + 1)
 
-    problems = {"int is no nn.Module": lambda d: d, "NoForward has no method forward": NoForward,
-                "named part.weight, part.bias, seen; there are: weight, bias": lambda d: nn.Linear(d, 1),
-                "part.weight has shape (1, 3), expected (1, 2)": Wider}
+    problems = {"int is not an nn.Module": lambda d: d, "NoForward has no method forward": NoForward,
+                "named part.weight, part.bias, seen. The module has: weight, bias": lambda d: nn.Linear(d, 1),
+                "part.weight has shape (1, 3), but should have (1, 2)": Wider}
     for words, answer in problems.items():
         seen, _ = output(answer)
         assert words in seen["error"]["message"]
@@ -141,7 +141,7 @@ def test_two_names_in_the_state_for_one_tensor_have_the_first_ones_value():
 def test_where_the_state_is_whole_other_parameters_do_not_belong():
     assert output(Tied, arguments=[2, True, True])[0]["error"] is None
     error = output(Tied, arguments=[2, True, True], whole=True)[0]["error"]
-    assert error["message"] == "there are parameters that do not belong here: other.bias"
+    assert error["message"] == "the module has parameters that do not belong here: other.bias"
 
 
 # ---------------------------------------------------------------- the probe for searches

@@ -22,7 +22,7 @@ if sys.platform != "linux":
     pytest.skip("the sandbox is made of what Linux has", allow_module_level=True)
 
 from course_lib import grading  # noqa: E402
-from course_lib.grading import cgroups, layers, linux, reach, seccomp  # noqa: E402
+from course_lib.grading.sandbox import cgroups, landlock, policy, seccomp, selftest, syscalls  # noqa: E402
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("sandbox_attempts.py")
@@ -32,7 +32,7 @@ USER = "own user, " * BY_ROOT
 CONFIGURATIONS = [("", False), ("Landlock", False), ("seccomp", False), ("namespaces", False),
                   ("namespaces,own user", False), ("namespaces,Landlock,own user", False),
                   ("namespaces,Landlock,own user,seccomp", False), ("", True), ("namespaces", True)]
-CONTROL = "all walls"  # left out: then every attempt must get through, or it would prove nothing
+CONTROL = "all layers"  # left out: then every attempt must get through, or it would prove nothing
 
 FILES = ("read", "write", "make a file", "remove", "list")  # how attempts on files and on /proc begin
 CHANGES = {"change mode", "change times"}
@@ -57,11 +57,11 @@ def works(attempt):
 
 
 def user_and_mounts():
-    linux.unshare(linux.NEWNS | linux.NEWPID | (0 if BY_ROOT else linux.NEWUSER))
-    linux.mount(None, "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    syscalls.unshare(syscalls.NEWNS | syscalls.NEWPID | (0 if BY_ROOT else syscalls.NEWUSER))
+    syscalls.mount(None, "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
 
 
-OFFERED = {"namespaces": works(user_and_mounts), "Landlock": works(linux.Landlock),
+OFFERED = {"namespaces": works(user_and_mounts), "Landlock": works(landlock.Landlock),
            "seccomp": seccomp.known(), "cgroup": cgroups.place() is not None}
 
 
@@ -94,8 +94,8 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outside")
     kept = Path(tqdm.__file__).parent / "contrib"  # amid what may be read; a class could lie there as well
     secrets = {"submission": folder / "submission", "results": folder / "results",
-               "check": reach.COURSE / "checks" / "lesson_01_long_term_dependency.py",
-               "model": reach.COURSE / "models" / "rnn.py", "training": reach.COURSE / "training.py",
+               "check": policy.COURSE / "checks" / "lesson_01_long_term_dependency.py",
+               "model": policy.COURSE / "models" / "rnn.py", "training": policy.COURSE / "training.py",
                "solution": ROOT / "solutions" / "01_long_term_dependency.ipynb",
                "exercise": ROOT / "exercises" / "01_long_term_dependency.ipynb",
                "an answer's package": Path(importlib.util.find_spec("sacrebleu").origin)}
@@ -118,14 +118,14 @@ def world(tmp_path_factory):
 
 def ordinary():
     """Be a user without any rights; the files stay one's own, as they are for whoever unpacked the course."""
-    linux.unshare(linux.NEWUSER)
+    syscalls.unshare(syscalls.NEWUSER)
     for name, text in (("setgroups", "deny"), ("uid_map", "1000 0 1"), ("gid_map", "1000 0 1")):
         Path("/proc/self", name).write_text(text)
 
 
 VICTIM = """import time
-from course_lib.grading import linux
-linux.hide_memory()
+from course_lib.grading.sandbox import syscalls
+syscalls.hide_memory()
 print("ready", flush=True)
 time.sleep(300)
 """
@@ -208,34 +208,34 @@ UNSHARE = seccomp.numbers()["unshare"] if seccomp.known() else 0
 
 @pytest.mark.skipif(not seccomp.known(), reason="no filter for this machine")
 @pytest.mark.parametrize("refused, lacking", [
-    ((UNSHARE,), ["namespaces"]), ((linux.MOUNT_SETATTR,), ["namespaces"]),
-    ((linux.CREATE_RULESET,), ["Landlock"]), ((linux.RESTRICT_SELF,), ["Landlock"]),
-    ((UNSHARE, linux.CREATE_RULESET), ["namespaces", "Landlock"])])
+    ((UNSHARE,), ["namespaces"]), ((syscalls.MOUNT_SETATTR,), ["namespaces"]),
+    ((landlock.CREATE_RULESET,), ["Landlock"]), ((landlock.RESTRICT_SELF,), ["Landlock"]),
+    ((UNSHARE, landlock.CREATE_RULESET), ["namespaces", "Landlock"])])
 def test_what_a_machine_refuses_is_not_told(world, refused, lacking):
     one = attempt(world, "", refused=refusing(*refused))
     assert one["sandbox"].replace("own user, ", "") == expected(lacking)
     assert got_through(one) == set()
 
 
-SHAMS = {"Landlock": (linux.Landlock, "enforce"), "seccomp": (linux, "set_filter"),
-         "own user": (os, "setresuid"), "namespaces": (linux, "enter_root")}
+SHAMS = {"Landlock": (landlock.Landlock, "enforce"), "seccomp": (syscalls, "set_filter"),
+         "own user": (os, "setresuid"), "namespaces": (syscalls, "enter_root")}
 
 
 @pytest.mark.parametrize("without", [[], ["namespaces"], ["Landlock"], ["seccomp"]])
 @pytest.mark.parametrize("name", SHAMS)
 def test_a_layer_that_says_yes_and_does_nothing_is_not_told(name, without, monkeypatch):
-    before = str(layers.best(without=without))
+    before = str(selftest.best(policy.paths(()), without=without))
     monkeypatch.setattr(*SHAMS[name], lambda *arguments: None)
-    after = str(layers.best(without=without))
+    after = str(selftest.best(policy.paths(()), without=without))
     assert name not in after
     assert after.replace(USER, "") == before.replace(USER, "").replace(f"{name}, ", "")
 
 
-TELL_LAYERS = """from course_lib.grading import layers, linux
+TELL_LAYERS = """from course_lib.grading.sandbox import policy, selftest, syscalls
 if {sham}:
-    linux.hide_memory = lambda: None
-linux.hide_memory()
-print(layers.best(without=["namespaces", "Landlock", "own user", "cgroup"]))
+    syscalls.hide_memory = lambda: None
+syscalls.hide_memory()
+print(selftest.best(policy.paths(()), without=["namespaces", "Landlock", "own user", "cgroup"]))
 """
 
 
@@ -259,7 +259,7 @@ def test_a_sandbox_that_keeps_no_files_protects_from_accidents_only(layers, care
 # ---------------------------------------------------------------- its parts
 
 def test_what_may_be_read_holds_no_answer(tmp_path):
-    whole, parts = reach.readable([tmp_path])
+    whole, parts = policy.readable_paths([tmp_path])
     within = [path for path in whole if Path(path) in (ROOT, *ROOT.parents)]
     assert not within
     for name in ("solutions", "exercises", "notebooks", "tests", "course_lib/models", "course_lib/cli.py",
@@ -270,7 +270,7 @@ def test_what_may_be_read_holds_no_answer(tmp_path):
 
 def test_a_private_folder_amid_what_may_be_read_is_cut_out(tmp_path):
     inner = Path(tqdm.__file__).parent / "contrib"
-    whole, parts = reach.readable([inner])
+    whole, parts = policy.readable_paths([inner])
     assert str(inner) not in whole and str(inner.parent) in parts
     assert str(inner.parent / "auto.py") in whole
     assert not any(Path(one) in inner.parents for one in whole)

@@ -88,12 +88,13 @@ def test_the_message_says_on_which_part_and_what_is_true_of_the_others():
         return answer
     item = checks.find("attention")[1]
     start = item.mistakes["no_scale"].sentence
-    part = "\n    (Your result is exactly that on inputs without a mask; "
+    part = "\n    (Your results match this mistake exactly on inputs without a mask. "
     told = examine(item, without_scale(mask_wrong=True))
     assert told.mistake == "no_scale"
-    assert told.message == f"{start}{part}on inputs with a mask something else differs, too.)"
+    assert told.message == f"{start}{part}On inputs with a mask something else is wrong too.)"
     told = examine(item, without_scale(mask_wrong=False))
-    assert told.mistake == "no_scale" and told.message == f"{start}{part}on inputs with a mask it is right.)"
+    assert told.mistake == "no_scale"
+    assert told.message == f"{start}{part}On inputs with a mask they are right.)"
 
 
 def test_one_result_alone_names_nothing():

@@ -97,9 +97,9 @@ def test_the_answers_are_in_the_new_exercise_and_the_old_files_in_backups(clone,
     now = answers(clone / SHEET)
     assert now["rnn_step"] == ANSWER and "reworded" in now["rnn_forward"]
     assert {path.read_bytes() for path in (clone / "backups").iterdir()} == set(before.values())
-    assert told[0] == "Updated." and any("in the new one: rnn_step" in line for line in told)
+    assert told[0] == "Updated." and any("into the new version: rnn_step" in line for line in told)
     assert git(clone, "status", "--porcelain").split() == ["M", SHEET]
-    assert from_git() == ["This is the newest version."]
+    assert from_git() == ["You already have the newest version."]
 
 
 def test_what_the_new_version_did_not_touch_stays_as_it_is(clone, upstream):
@@ -150,7 +150,7 @@ def test_a_copy_that_is_no_clone_is_told_how(clone, monkeypatch):
     with pytest.raises(UpdateError, match="Unpack the newer version .* course update"):
         from_git()
     git(clone.parent, "init", "-q")    # a clone of something else around it
-    with pytest.raises(UpdateError, match="no git clone"):
+    with pytest.raises(UpdateError, match="not a git clone"):
         from_git()
 
 
@@ -161,7 +161,7 @@ def test_answers_are_taken_over_from_an_older_copy(clone, upstream, monkeypatch)
     answer(clone / SHEET, "gru_step", "def gru_step():\n    'of old'\n")
     assert from_folder(clone) == [f"{SHEET}: rnn_step"]
     assert answers(upstream / SHEET)["rnn_step"] == ANSWER and "begun here" in (upstream / SHEET).read_text()
-    assert "no answer" in from_folder(clone)[0]
+    assert "Nothing to copy" in from_folder(clone)[0]
     for wrong in (clone / "notebooks", upstream):
         with pytest.raises(UpdateError, match=str(wrong)):
             update.from_folder(wrong)

@@ -389,3 +389,91 @@ wrong("clip_gradient")(lambda grads, k: [-grad for grad in scaled(grads, k, tota
 wrong("clip_gradient")(lambda grads, k: scaled(grads, k, total(grads))[:-1])
 wrong("clip_gradient")(lambda grads, k: torch.cat([g.flatten() for g in scaled(grads, k, total(grads))]))
 wrong("clip_gradient")(lambda grads, k: [g.clamp(min=-0.1) for g in scaled(grads, k, total(grads))])
+
+
+# ---------------------------------------------------------------- rnn_forward_masked
+
+def sentence_after_sentence(X, lengths, h_0, W_xh, W_hh, b_h, change=lambda H, h_last: (H, h_last)):
+    rows = []
+    for x, length, h in zip(X, lengths.tolist(), h_0, strict=True):
+        states = []
+        for t in range(len(x)):
+            h = torch.tanh(x[t] @ W_xh + h @ W_hh + b_h) if t < length else h
+            states.append(h)
+        rows.append(torch.stack(states))
+    H = torch.stack(rows)
+    return change(H, H[:, -1])
+
+
+right("rnn_forward_masked")(sentence_after_sentence)
+
+
+@right("rnn_forward_masked")
+def with_a_mask_of_numbers(X, lengths, h_0, W_xh, W_hh, b_h):
+    mask = (torch.arange(X.shape[1]).unsqueeze(0) < lengths.unsqueeze(1)).to(X.dtype).unsqueeze(2)
+    h, states = h_0, []
+    for t in range(X.shape[1]):
+        new = torch.tanh(X[:, t] @ W_xh + h @ W_hh + b_h)
+        h = mask[:, t] * new + (1 - mask[:, t]) * h
+        states += [h]
+    return [torch.stack(states, 1), states[-1]]
+
+
+@right("rnn_forward_masked")
+def gathered_afterwards(X, lengths, h_0, W_xh, W_hh, b_h):
+    h, states = h_0, []
+    for x_t in X.unbind(1):
+        h = torch.tanh(x_t @ W_xh + h @ W_hh + b_h)
+        states.append(h)
+    H, last = torch.stack(states, 1), lengths - 1
+    place = torch.minimum(torch.arange(X.size(1))[None], last[:, None])
+    H = H.gather(1, place[..., None].expand(-1, -1, H.size(2)))
+    return H, H[torch.arange(len(H)), last]
+
+
+for twist in (lambda H, h_last: (H, 2 * h_last), lambda H, h_last: (2 * H, h_last),
+              lambda H, h_last: (H, H[:, 0]), lambda H, h_last: (H.flip(1), h_last),
+              lambda H, h_last: (H[:, 1:], h_last), lambda H, h_last: (H, h_last[:, None]),
+              lambda H, h_last: (H, H.mean(1)), lambda H, h_last: h_last):
+    wrong("rnn_forward_masked")(lambda *given, twist=twist: sentence_after_sentence(*given, change=twist))
+
+
+# ---------------------------------------------------------------- truncated_states
+
+@right("truncated_states")
+def in_pieces(X, h_0, window, W_xh, W_hh, b_h):
+    found, h = [], h_0
+    for piece in X.split(window, dim=1):
+        h = h.detach()
+        for x_t in piece.unbind(1):
+            h = torch.tanh(x_t @ W_xh + h @ W_hh + b_h)
+            found.append(h)
+    return torch.stack(found, 1)
+
+
+@right("truncated_states")
+def through_data(X, h_0, window, W_xh, W_hh, b_h):
+    H = []
+    for t in range(X.shape[1]):
+        before = H[-1] if t else h_0
+        if t and t % window == 0:
+            before = before.clone().detach()
+        H.append((X[:, t] @ W_xh + before @ W_hh + b_h).tanh())
+    return torch.stack(H, dim=1)
+
+
+@right("truncated_states")
+def with_no_grad(X, h_0, window, W_xh, W_hh, b_h):
+    h, H = h_0, []
+    for t in range(X.size(1)):
+        if t % window == 0:
+            with torch.no_grad():
+                h = h + 0
+        h = torch.tanh(X[:, t] @ W_xh + h @ W_hh + b_h)
+        H.append(h)
+    return torch.stack(H, dim=1)
+
+
+for change in (lambda H: 2 * H, lambda H: H.flip(1), lambda H: H.cumsum(1), lambda H: H.roll(1, 1),
+               lambda H: H + H.mean(1, keepdim=True), lambda H: H[:, ::2], lambda H: H.relu()):
+    wrong("truncated_states")(lambda *given, change=change: change(in_pieces(*given)))

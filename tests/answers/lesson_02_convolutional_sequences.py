@@ -223,3 +223,81 @@ wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, attention=lambda n,
 wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, convolution=lambda n, k: (n - 1) / (k - 1)))
 wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, convolution=lambda n, k: round(n / k)))
 wrong("path_length")(lambda n, layer, k=3: path(n, layer, k, recurrent=lambda n, k: n - 2))
+
+
+# ---------------------------------------------------------------- causal_conv_step
+
+def stream(x_t, window, W, b, dilation, change=lambda y_t, window: (y_t, window)):
+    inputs = torch.cat((window, x_t.unsqueeze(1)), 1)
+    return change(torch.einsum("bki,kio->bo", inputs[:, ::dilation], W) + b, inputs[:, 1:])
+
+
+right("causal_conv_step")(stream)
+
+
+@right("causal_conv_step")
+def from_the_present_back(x_t, window, W, b, dilation):
+    y_t = x_t @ W[-1] + b
+    for back in range(1, len(W)):
+        y_t = y_t + window[:, -back * dilation] @ W[-1 - back]
+    return y_t, torch.cat([window, x_t[:, None]], dim=1)[:, -window.size(1):]
+
+
+@right("causal_conv_step")
+def in_a_new_tensor(x_t, window, W, b, dilation):
+    moved = torch.roll(window, -1, dims=1)
+    moved = torch.cat([moved[:, :-1], x_t[:, None]], dim=1)
+    y_t = b.expand(len(x_t), -1)
+    for j in range(W.size(0) - 1):
+        y_t = y_t + torch.matmul(window[:, j * dilation], W[j])
+    return [y_t + torch.matmul(x_t, W[-1]), moved]
+
+
+wrong("causal_conv_step")(lambda *given: stream(*given, change=lambda y, window: (2 * y, window)))
+wrong("causal_conv_step")(lambda *given: stream(*given, change=lambda y, window: (y.relu(), window)))
+wrong("causal_conv_step")(lambda *given: stream(*given, change=lambda y, window: (y, 0 * window)))
+wrong("causal_conv_step")(lambda *given: stream(*given, change=lambda y, window: (y, window.flip(1))))
+wrong("causal_conv_step")(lambda *given: stream(*given, change=lambda y, window: (y, window[:, 1:])))
+wrong("causal_conv_step")(lambda *given: stream(*given, change=lambda y, window: (y.sum(0), window)))
+wrong("causal_conv_step")(lambda x_t, window, W, b, dilation: stream(-x_t, window, W, b, dilation))
+
+
+# ---------------------------------------------------------------- gated_block
+
+def block(X, W, b, dilation, change=lambda X, content, gate: X + content * gate.sigmoid()):
+    padded = torch.cat([X.new_zeros(len(X), (len(W) - 1) * dilation, X.size(2)), X], dim=1)
+    found = torch.stack([padded[:, j * dilation:][:, :X.size(1)] @ W[j] for j in range(len(W))]).sum(0) + b
+    return change(X, *found.tensor_split(2, dim=-1))
+
+
+right("gated_block")(block)
+
+
+@right("gated_block")
+def step_by_step(X, W, b, dilation):
+    d, outputs = X.size(2), []
+    for t in range(X.size(1)):
+        found = b
+        for back in range(len(W)):
+            if t - back * dilation >= 0:
+                found = found + X[:, t - back * dilation] @ W[-1 - back]
+        outputs.append(X[:, t] + found[:, :d] * torch.sigmoid(found[:, d:]))
+    return torch.stack(outputs, dim=1)
+
+
+@right("gated_block")
+def with_two_kernels(X, W, b, dilation):
+    d, reach = X.size(-1), (W.size(0) - 1) * dilation
+    padded = F.pad(X, (0, 0, reach, 0))
+    content, gate = (b[part] + sum(padded[:, j * dilation:j * dilation + X.size(1)] @ W[j][:, part]
+                                   for j in range(len(W))) for part in (slice(0, d), slice(d, None)))
+    return content / (1 + torch.exp(-gate)) + X
+
+
+for twist in (lambda X, content, gate: X - content * gate.sigmoid(),
+              lambda X, content, gate: X + content, lambda X, content, gate: X + content * gate,
+              lambda X, content, gate: X * content * gate.sigmoid(),
+              lambda X, content, gate: X + content.tanh() * gate.sigmoid(),
+              lambda X, content, gate: X + content * (1 - gate.sigmoid()),
+              lambda X, content, gate: (X + content * gate.sigmoid()).relu()):
+    wrong("gated_block")(lambda *given, twist=twist: block(*given, change=twist))

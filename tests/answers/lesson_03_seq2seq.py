@@ -9,6 +9,7 @@ from itertools import zip_longest
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from answers import right, wrong
 from course_lib.data import batches
@@ -244,3 +245,103 @@ wrong("bleu")(lambda c, r, n=4: None)
 wrong("bleu")(lambda c, r, n=4: 100.0 * sum(x == y for x, y in zip(c, r, strict=True)) / len(c))
 wrong("bleu")(lambda c, r, n=4: bleu(c[:1], r[:1], n))
 wrong("bleu")(lambda c, r, n=4: bleu([sum(c, [])], [sum(r, [])], n))
+
+
+# ---------------------------------------------------------------- seq2seq_logits
+
+def teacher_forced(source, lengths, target_inputs, encoder, decoder, W_out, change=lambda logits: logits):
+    B, d_h, states = len(source), W_out.shape[0], []
+    h = torch.zeros(B, d_h, dtype=W_out.dtype)
+    for t in range(source.shape[1]):
+        h = encoder(source[:, t], h)
+        states.append(h)
+    h = torch.stack([states[length - 1][row] for row, length in enumerate(lengths.tolist())])
+    rows = []
+    for t in range(target_inputs.shape[1]):
+        h = decoder(target_inputs[:, t], h)
+        rows.append(h)
+    return change(torch.stack(rows, 1) @ W_out)
+
+
+right("seq2seq_logits")(teacher_forced)
+
+
+@right("seq2seq_logits")
+def with_numbers_for_a_mask(source, lengths, target_inputs, encoder, decoder, W_out):
+    h = torch.zeros(source.size(0), W_out.size(0)).to(W_out.dtype)
+    for t, x_t in enumerate(source.T):
+        real = (t < lengths).to(W_out.dtype).unsqueeze(1)
+        h = real * encoder(x_t, h) + (1 - real) * h
+    logits = []
+    for y_t in target_inputs.T:
+        h = decoder(y_t, h)
+        logits.append(torch.matmul(h, W_out))
+    return torch.stack(logits).transpose(0, 1)
+
+
+@right("seq2seq_logits")
+def one_sentence_after_the_other(source, lengths, target_inputs, encoder, decoder, W_out):
+    found = []
+    for x, length, y in zip(source, lengths.tolist(), target_inputs, strict=True):
+        h = W_out.new_zeros(1, W_out.size(0))
+        for word in x[:length]:
+            h = encoder(word[None], h)
+        row = []
+        for word in y:
+            h = decoder(word[None], h)
+            row.append((h @ W_out)[0])
+        found.append(torch.stack(row))
+    return torch.stack(found)
+
+
+for twist in (lambda logits: 2 * logits, lambda logits: logits.flip(1), lambda logits: logits.cumsum(1),
+              lambda logits: logits.tanh(), lambda logits: logits.roll(1, -1),
+              lambda logits: logits[:, :, :-1],
+              lambda logits: logits.mean(1, keepdim=True).expand_as(logits)):
+    wrong("seq2seq_logits")(lambda *given, twist=twist: teacher_forced(*given, change=twist))
+
+
+# ---------------------------------------------------------------- training_step
+
+def by_gather(model, optimizer, source, target, pad_id, change=lambda loss: loss, said=float):
+    optimizer.zero_grad(set_to_none=False)
+    inputs, targets = target[:, :-1], target[:, 1:]
+    log_p = model(source, inputs).log_softmax(-1)
+    loss = -log_p.gather(-1, targets.unsqueeze(-1)).squeeze(-1)[targets != pad_id].mean()
+    change(loss).backward()
+    optimizer.step()
+    return said(loss)
+
+
+right("training_step")(by_gather)
+
+
+@right("training_step")
+def flattened(model, optimizer, source, target, pad_id):
+    logits = model(source, target[:, :-1])
+    logits, targets = logits.reshape(-1, logits.size(-1)), target[:, 1:].reshape(-1)
+    loss = F.cross_entropy(logits, targets, ignore_index=pad_id)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.detach().item()
+
+
+@right("training_step")
+def zeroed_by_hand(model, optimizer, source, target, pad_id):
+    for parameter in model.parameters():
+        parameter.grad = None
+    real = target[:, 1:] != pad_id
+    loss = F.nll_loss(F.log_softmax(model(source, target[:, :-1]), -1)[real], target[:, 1:][real])
+    loss.backward()
+    optimizer.step()
+    return float(loss)
+
+
+wrong("training_step")(lambda *given: by_gather(*given, change=lambda loss: 2 * loss))
+wrong("training_step")(lambda *given: by_gather(*given, change=lambda loss: -loss))
+wrong("training_step")(lambda *given: by_gather(*given, change=lambda loss: loss ** 2))
+wrong("training_step")(lambda *given: by_gather(*given, said=lambda loss: loss))
+wrong("training_step")(lambda *given: by_gather(*given, said=lambda loss: None))
+wrong("training_step")(lambda *given: by_gather(*given, said=lambda loss: math.exp(loss.item())))
+wrong("training_step")(lambda *given: by_gather(*given, said=lambda loss: loss.item() + 1))

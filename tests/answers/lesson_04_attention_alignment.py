@@ -3,6 +3,8 @@
 A right one must pass; a wrong one must fail, undiagnosed.
 """
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -227,3 +229,97 @@ def lists_only(predicted, sure, possible):
     triples = list(zip(predicted, sure, possible, strict=True))
     hits = sum(len(a & s) + len(a & p) for a, s, p in triples)
     return 1 - hits / sum(len(a) + len(s) for a, s, _ in triples)
+
+
+# ---------------------------------------------------------------- attention_decoder_step
+
+def decoder_step(y_prev, s_prev, H, mask, W_s, W_h, v, step, change=lambda s, c, a: (s, c, a)):
+    e = torch.einsum("bma,a->bm", torch.tanh((s_prev @ W_s).unsqueeze(1) + H @ W_h), v)
+    a = torch.softmax(torch.where(mask, e, -math.inf), -1)
+    c = torch.einsum("bm,bmh->bh", a, H)
+    return change(step(torch.cat((y_prev, c), 1), s_prev), c, a)
+
+
+right("attention_decoder_step")(decoder_step)
+
+
+@right("attention_decoder_step")
+def with_own_softmax(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    e = (torch.tanh(s_prev[:, None] @ W_s + H @ W_h) * v).sum(-1)
+    weights = e.exp() * mask
+    weights = weights / weights.sum(dim=1, keepdim=True)
+    context = (weights[..., None] * H).sum(1)
+    return step(torch.hstack([y_prev, context]), s_prev), context, weights
+
+
+@right("attention_decoder_step")
+def one_sentence_at_a_time(y_prev, s_prev, H, mask, W_s, W_h, v, step):
+    contexts, rows = [], []
+    for s, states, real in zip(s_prev, H, mask, strict=True):
+        a = ((s @ W_s + states @ W_h).tanh() @ v).masked_fill(~real, float("-inf")).softmax(0)
+        contexts.append(a @ states)
+        rows.append(a)
+    context = torch.stack(contexts)
+    return [step(torch.cat([y_prev, context], dim=-1), s_prev), context, torch.stack(rows)]
+
+
+for place in range(3):
+    for twist in (lambda part: 2 * part, lambda part: part.flip(-1)):
+        wrong("attention_decoder_step")(lambda *given, place=place, twist=twist: decoder_step(
+            *given, change=lambda *found: tuple(twist(part) if number == place else part
+                                                for number, part in enumerate(found))))
+wrong("attention_decoder_step")(lambda *given: decoder_step(*given)[0])
+wrong("attention_decoder_step")(lambda y, s, H, mask, W_s, W_h, v, step: decoder_step(
+    y, s, H, mask, W_s, W_h, 2 * v, step))
+wrong("attention_decoder_step")(lambda y, s, H, mask, W_s, W_h, v, step: decoder_step(
+    y, s, H, mask, W_s, W_h, v, lambda x, s: step(x, step(x, s))))
+
+
+# ---------------------------------------------------------------- input_feeding
+
+def feeding(Y, s_0, H, mask, W, W_c, step, scale=1.0):
+    fed, found, s = s_0 * 0, [], s_0
+    for y in Y.unbind(1):
+        s = step(torch.cat([y, fed], 1), s)
+        e = (H @ (s @ W).unsqueeze(-1)).squeeze(-1) * scale
+        a = e.masked_fill(~mask, -math.inf).softmax(-1)
+        fed = torch.tanh(torch.cat([(a[:, None] @ H).squeeze(1), s], 1) @ W_c)
+        found += [fed]
+    return torch.stack(found, 1)
+
+
+right("input_feeding")(feeding)
+
+
+@right("input_feeding")
+def into_a_tensor(Y, s_0, H, mask, W, W_c, step):
+    B, n, _ = Y.shape
+    outputs = [torch.zeros_like(s_0)]
+    s = s_0
+    for t in range(n):
+        s = step(torch.cat([Y[:, t], outputs[t]], dim=-1), s)
+        weights = torch.einsum("bs,sh,bmh->bm", s, W, H).exp() * mask
+        context = torch.einsum("bm,bmh->bh", weights / weights.sum(-1, keepdim=True), H)
+        outputs.append((torch.cat([context, s], dim=-1) @ W_c).tanh())
+    return torch.stack(outputs[1:], dim=1)
+
+
+@right("input_feeding")
+def by_recursion(Y, s_0, H, mask, W, W_c, step):
+    def rest(t, s, fed):
+        if t == Y.size(1):
+            return []
+        s = step(torch.cat([Y[:, t], fed], dim=-1), s)
+        weights = torch.where(mask, ((s @ W)[:, None] * H).sum(-1), -math.inf).softmax(-1)
+        fed = torch.tanh(torch.cat([(weights[..., None] * H).sum(1), s], dim=-1) @ W_c)
+        return [fed, *rest(t + 1, s, fed)]
+    return torch.stack(rest(0, s_0, torch.zeros_like(s_0)), dim=1)
+
+
+wrong("input_feeding")(lambda *given: feeding(*given, scale=2.0))
+wrong("input_feeding")(lambda *given: feeding(*given).flip(1))
+wrong("input_feeding")(lambda *given: feeding(*given)[:, -1])
+wrong("input_feeding")(lambda *given: 2 * feeding(*given))
+wrong("input_feeding")(lambda *given: feeding(*given).cumsum(1))
+wrong("input_feeding")(lambda *given: feeding(*given).roll(1, 1))
+wrong("input_feeding")(lambda Y, *given: feeding(Y.flip(1), *given))

@@ -221,3 +221,95 @@ wrong("style_embedding")(lambda *given: (2 * head_by_head(*given)[0], head_by_he
 wrong("style_embedding")(lambda *given: (head_by_head(*given)[0], 2 * head_by_head(*given)[1]))
 wrong("style_embedding")(lambda *given: (head_by_head(*given)[0].flip(-1), head_by_head(*given)[1]))
 wrong("style_embedding")(lambda *given: (head_by_head(*given)[0].tanh(), head_by_head(*given)[1]))
+
+
+# ---------------------------------------------------------------- attention_backward
+
+def backward(Q, K, V, grad_output, change=lambda grads: grads):
+    """By the Jacobian of each row."""
+    A = torch.softmax(Q @ K.mT * Q.size(-1) ** -0.5, dim=-1)
+    jacobian = torch.diag_embed(A) - A.unsqueeze(-1) * A.unsqueeze(-2)
+    dS = (jacobian @ (grad_output @ V.mT).unsqueeze(-1)).squeeze(-1) * Q.size(-1) ** -0.5
+    return change((dS @ K, dS.mT @ Q, A.mT @ grad_output))
+
+
+right("attention_backward")(backward)
+
+
+@right("attention_backward")
+def by_einsum_and_loops(Q, K, V, grad_output):
+    d_k = K.shape[-1]
+    S = torch.einsum("...nd,...md->...nm", Q, K) / d_k ** 0.5
+    A = S.exp() / S.exp().sum(-1, keepdim=True)
+    dA = torch.einsum("...nv,...mv->...nm", grad_output, V)
+    dS = torch.zeros_like(S)
+    for j in range(K.shape[-2]):
+        for k in range(K.shape[-2]):
+            dS[..., j] += dA[..., k] * A[..., k] * (int(j == k) - A[..., j])
+    return [torch.einsum("...nm,...md->...nd", dS, K) / d_k ** 0.5,
+            torch.einsum("...nm,...nd->...md", dS, Q) / d_k ** 0.5,
+            torch.einsum("...nm,...nv->...mv", A, grad_output)]
+
+
+@right("attention_backward")
+def through_the_output(Q, K, V, grad_output):
+    """rowsum(A * dA) = rowsum(dY * Y): what FlashAttention keeps instead of the weights."""
+    A = F.softmax(Q @ K.transpose(-1, -2) / math.sqrt(K.size(-1)), -1)
+    delta = (grad_output * (A @ V)).sum(-1, keepdim=True)
+    dS = A * (grad_output @ V.transpose(-1, -2) - delta) / math.sqrt(K.size(-1))
+    return dS @ K, dS.transpose(-1, -2) @ Q, A.transpose(-1, -2) @ grad_output
+
+
+def only(*changes):
+    """backward with a change of each of its three gradients."""
+    return lambda *given: backward(*given, change=lambda grads: tuple(
+        change(grad) for change, grad in zip(changes, grads, strict=True)))
+
+
+def same_(grad):
+    return grad
+
+
+wrong("attention_backward")(only(lambda g: 2 * g, same_, same_))
+wrong("attention_backward")(only(same_, lambda g: 2 * g, same_))
+wrong("attention_backward")(only(same_, same_, lambda g: 2 * g))
+wrong("attention_backward")(only(torch.zeros_like, same_, same_))
+wrong("attention_backward")(only(same_, torch.zeros_like, same_))
+wrong("attention_backward")(only(same_, same_, lambda g: g.cumsum(-2)))
+wrong("attention_backward")(only(torch.tanh, torch.tanh, same_))
+wrong("attention_backward")(lambda Q, K, V, grad_output: (Q, K, V))
+wrong("attention_backward")(lambda *given: backward(*given)[:2])
+wrong("attention_backward")(lambda *given: torch.cat([g.flatten() for g in backward(*given)]))
+
+
+# ---------------------------------------------------------------- look_up
+
+def blend(queries, keys, values, temperature, change=lambda weights: weights):
+    weights = change(F.softmax(queries.div(temperature) @ keys.mT, -1))
+    return weights @ values, weights
+
+
+right("look_up")(blend)
+
+
+@right("look_up")
+def scaled_attention(queries, keys, values, temperature):
+    """attention(...) divides by the root of d_k, so multiply the queries by it first."""
+    return attend(queries * queries.size(-1) ** 0.5 / temperature, keys, values)
+
+
+@right("look_up")
+def exponentials(queries, keys, values, temperature):
+    e = torch.exp(torch.einsum("...nd,...md->...nm", queries, keys) / temperature)
+    weights = e / e.sum(-1, keepdim=True)
+    return torch.einsum("...nm,...mv->...nv", weights, values), weights
+
+
+for power in (2.0, 0.5):
+    wrong("look_up")(lambda *given, power=power: blend(*given, change=lambda weights: weights ** power))
+wrong("look_up")(lambda *given: blend(*given, change=lambda weights: 1 - weights))
+wrong("look_up")(lambda *given: blend(*given, change=lambda weights: weights.flip(-1)))
+wrong("look_up")(lambda *given: blend(*given, change=torch.log))
+wrong("look_up")(lambda queries, keys, values, temperature: blend(queries, keys, values, temperature ** 2))
+wrong("look_up")(lambda queries, keys, values, temperature: blend(queries, keys, values, temperature + 1))
+wrong("look_up")(lambda *given: (blend(*given)[0] * 2, blend(*given)[1]))

@@ -320,3 +320,139 @@ wrong("layer_norm_rnn_step")(lambda x, h, W, U, g, b: step(x, h, W, U, g, -b))
 wrong("layer_norm_rnn_step")(lambda x, h, W, U, g, b: step(x, h, W, U, b, g))
 wrong("layer_norm_rnn_step")(lambda x, h, W, U, g, b: torch.tanh(ln(x @ W + h @ U, g, b) + x @ W))
 wrong("layer_norm_rnn_step")(lambda x, h, W, U, g, b: step(x, h, W, U, g, b) + h)
+
+
+# ---------------------------------------------------------------- rms_norm
+
+def rms(x, gamma, eps=1e-6):
+    return x * (x.square().mean(-1, keepdim=True) + eps).rsqrt() * gamma
+
+
+right("rms_norm")(rms)
+
+
+@right("rms_norm")
+def by_the_length_of_a_row(x, gamma, eps=1e-6):
+    d = x.shape[-1]
+    return gamma * x / ((torch.einsum("...d,...d->...", x, x) / d + eps) ** 0.5)[..., None]
+
+
+@right("rms_norm")
+def rms_row_by_row(x, gamma, eps=1e-6):
+    rows = [gamma * row / torch.sqrt(sum(value ** 2 for value in row) / len(row) + eps)
+            for row in x.reshape(-1, x.size(-1))]
+    return torch.stack(rows).view(x.shape)
+
+
+wrong("rms_norm")(lambda *given, **more: 2 * rms(*given, **more))
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: rms(x, gamma ** 2, eps))
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: rms(x, gamma, 2 * eps))
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: rms(x.abs(), gamma, eps))
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: rms(x, gamma, eps) + x)
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: rms(x, gamma, eps).detach())
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: rms(rms(x, gamma, eps), gamma, eps))
+wrong("rms_norm")(lambda x, gamma, eps=1e-6: gamma * x / x.abs().amax(-1, keepdim=True))
+
+
+# ---------------------------------------------------------------- masked_batch_norm
+
+@right("masked_batch_norm")
+def by_sums(X, lengths, gamma, beta, eps=1e-5):
+    mask = (torch.arange(X.shape[1])[None] < lengths[:, None]).to(X.dtype).unsqueeze(-1)
+    mean = (X * mask).sum(dim=(0, 1)) / mask.sum()
+    var = (((X - mean) * mask) ** 2).sum(dim=(0, 1)) / mask.sum()
+    return (gamma * (X - mean) / torch.sqrt(var + eps) + beta) * mask
+
+
+@right("masked_batch_norm")
+def token_by_token(X, lengths, gamma, beta, eps=1e-5):
+    tokens = torch.cat([sentence[:length] for sentence, length in zip(X, lengths.tolist(), strict=True)])
+    tokens, Y, start = bn(tokens, gamma, beta, eps), [], 0
+    for length in lengths.tolist():
+        rest = torch.zeros(X.size(1) - length, X.size(2), dtype=X.dtype)
+        Y.append(torch.cat([tokens[start:start + length], rest]))
+        start += length
+    return torch.stack(Y)
+
+
+@right("masked_batch_norm")
+def picked_and_put_back(X, lengths, gamma, beta, eps=1e-5):
+    real = torch.arange(X.size(1)).expand(X.shape[:2]) < lengths.unsqueeze(1)
+    var, mean = torch.var_mean(X[real], 0, correction=0)
+    Y = torch.zeros(X.shape, dtype=X.dtype)
+    Y[real] = (X[real] - mean) * (var + eps) ** -0.5 * gamma + beta
+    return Y
+
+
+for each in FORMULA_WRONG:
+    wrong("masked_batch_norm")(lambda X, lengths, gamma, beta, eps=1e-5, each=each: each(
+        lambda x, *rest: by_sums(x, lengths, *rest), X, gamma, beta, eps))
+wrong("masked_batch_norm")(lambda X, lengths, *rest: by_sums(X, lengths.clamp(min=2) - 1, *rest))
+wrong("masked_batch_norm")(lambda X, lengths, *rest: by_sums(X, lengths, *rest)[:, :int(lengths.max()) - 1])
+
+
+# ---------------------------------------------------------------- RunningNorm
+
+right("RunningNorm")(Right)
+right("RunningNorm")(InPlace)
+right("RunningNorm")(LikeTorch)
+
+
+class Shared(Right):
+    """Mean and variance chosen by the mode; the wrong ones below change one line each."""
+
+    def statistics(self, x):
+        if self.training:
+            self.update(x)
+            return x.mean(dim=0), x.var(dim=0, unbiased=False)
+        return self.running_mean, self.running_var
+
+    def forward(self, x):
+        return self.normalise(x, *self.statistics(x))
+
+
+right("RunningNorm")(Shared)
+
+
+@wrong("RunningNorm")
+class SmallerMomentumInEval(Shared):
+    def statistics(self, x):
+        found = super().statistics(x)
+        if not self.training:
+            self.momentum /= 2
+            self.update(x)
+            self.momentum *= 2
+        return found
+
+
+@wrong("RunningNorm")
+class MeanAlone(Shared):
+    def update(self, x):
+        with torch.no_grad():
+            self.running_mean.lerp_(x.mean(0), self.momentum)
+
+
+@wrong("RunningNorm")
+class UpdatedTwice(Shared):
+    def update(self, x):
+        super().update(x)
+        super().update(x)
+
+
+@wrong("RunningNorm")
+class VarianceOfEvalSquared(Shared):
+    def statistics(self, x):
+        mean, var = super().statistics(x)
+        return mean, var if self.training else var ** 2
+
+
+@wrong("RunningNorm")
+class WithoutGamma(Shared):
+    def normalise(self, x, mean, var):
+        return (x - mean) / torch.sqrt(var + self.eps)
+
+
+@wrong("RunningNorm")
+class TwiceTheEps(Shared):
+    def __init__(self, d, momentum=0.1, eps=1e-5):
+        super().__init__(d, momentum, 0.01 + 2 * eps)

@@ -8,6 +8,8 @@ import itertools
 import math
 
 import torch
+import torch.nn.functional as F
+from torch import nn
 
 from answers import remarked, right, wrong
 
@@ -225,3 +227,152 @@ wrong("path_counts")(lambda n: dict(enumerate(counts(n))))
 wrong("path_counts")(lambda n: torch.tensor(counts(n)))
 wrong("path_counts")(lambda n: [*counts(n), 0])
 wrong("path_counts")(lambda n: counts(n)[:-1] + [2 ** n])
+
+
+# ---------------------------------------------------------------- ResidualBlock
+
+class Block(nn.Module):
+    """Plain and right; others change one line."""
+
+    def __init__(self, d, d_ff, order, dropout):
+        super().__init__()
+        self.W_1 = nn.Linear(d, d_ff)
+        self.W_2 = nn.Linear(d_ff, d)
+        self.norm = nn.LayerNorm(d)
+        self.drop = nn.Dropout(dropout)
+        self.order, self.p = order, dropout
+
+    def f(self, x):
+        return self.drop(self.W_2(F.relu(self.W_1(x))))
+
+    def forward(self, x):
+        if self.order == "pre":
+            return x + self.f(self.norm(x))
+        return self.norm(x + self.f(x))
+
+
+right("ResidualBlock")(Block)
+
+
+@right("ResidualBlock")
+class ByFunctions(Block):
+    def f(self, x):
+        x = self.W_2(self.W_1(x).clamp(min=0))
+        return F.dropout(x, p=self.p, training=self.training)
+
+
+@right("ResidualBlock")
+class ByMask(Block):
+    """Dropout by hand."""
+
+    def f(self, x):
+        x = self.W_2(F.relu(self.W_1(x)))
+        if not self.training:
+            return x
+        return torch.where(torch.rand(x.shape) < self.p, torch.zeros_like(x), x / (1 - self.p))
+
+
+@right("ResidualBlock")
+class WithAPlainNorm(Block):
+    def forward(self, x):
+        first, last = (self.norm, nn.Identity()) if self.order == "pre" else (nn.Identity(), self.norm)
+        return last(self.f(first(x)) + x)
+
+
+def changed_block(**methods):
+    wrong("ResidualBlock")(type("Changed", (Block,), methods))
+
+
+changed_block(f=lambda self, x: 2 * Block.f(self, x))
+changed_block(f=lambda self, x: -Block.f(self, x))
+changed_block(f=lambda self, x: self.drop(self.W_2(torch.sigmoid(self.W_1(x)))))
+changed_block(f=lambda self, x: self.drop(self.W_2(self.W_1(x).abs())))
+changed_block(f=lambda self, x: self.drop(self.drop(self.W_2(F.relu(self.W_1(x))))))
+changed_block(forward=lambda self, x: Block.forward(self, x) + 1)
+changed_block(forward=lambda self, x: self.norm(Block.forward(self, x)))
+changed_block(forward=lambda self, x: Block.forward(self, Block.forward(self, x)))
+
+
+@wrong("ResidualBlock")
+class NoBias(Block):
+    def __init__(self, d, d_ff, order, dropout):
+        super().__init__(d, d_ff, order, dropout)
+        self.W_1 = nn.Linear(d, d_ff, bias=False)
+
+
+@wrong("ResidualBlock")
+class TwoNorms(Block):
+    def __init__(self, d, d_ff, order, dropout):
+        super().__init__(d, d_ff, order, dropout)
+        self.norm_2 = nn.LayerNorm(d)
+
+
+# ---------------------------------------------------------------- deep_stack
+
+@right("deep_stack")
+def by_add_module(make_block, n):
+    stack = nn.Sequential()
+    for number in range(n):
+        stack.add_module(f"block {number}", make_block())
+    return stack
+
+
+@right("deep_stack")
+class ByModuleList(nn.Module):
+    def __init__(self, make_block, n):
+        super().__init__()
+        self.blocks = nn.ModuleList(make_block() for _ in range(n))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+@right("deep_stack")
+class Nested(nn.Module):
+    """The first block, then a stack of the others."""
+
+    def __init__(self, make_block, n):
+        super().__init__()
+        self.first = make_block()
+        self.others = Nested(make_block, n - 1) if n > 1 else nn.Identity()
+
+    def forward(self, x):
+        return self.others(self.first(x))
+
+
+@right("deep_stack")
+class BySetattr(nn.Module):
+    def __init__(self, make_block, n):
+        super().__init__()
+        self.n = n
+        for number in range(n):
+            setattr(self, f"block_{number}", make_block())
+
+    def forward(self, x):
+        for number in range(self.n):
+            x = getattr(self, f"block_{number}")(x)
+        return x
+
+
+class Whole(nn.Module):
+    """A right stack, and a change of what goes in or comes out."""
+
+    def __init__(self, make_block, n, before=None, after=None):
+        super().__init__()
+        self.blocks, self.before, self.after = by_add_module(make_block, n), before, after
+
+    def forward(self, x):
+        x = self.blocks(self.before(x) if self.before else x)
+        return self.after(x) if self.after else x
+
+
+wrong("deep_stack")(lambda make_block, n: Whole(make_block, n, before=nn.ReLU()))
+wrong("deep_stack")(lambda make_block, n: Whole(make_block, n, after=nn.Tanh()))
+wrong("deep_stack")(lambda make_block, n: Whole(make_block, n, after=nn.Softmax(dim=-1)))
+wrong("deep_stack")(lambda make_block, n: [make_block() for _ in range(n)])
+wrong("deep_stack")(lambda make_block, n: by_add_module(make_block, n).forward)
+wrong("deep_stack")(lambda make_block, n: by_add_module(make_block, n + 2))
+wrong("deep_stack")(lambda make_block, n: by_add_module(make_block, n).requires_grad_(False))
+wrong("deep_stack")(lambda make_block, n: nn.ModuleList(make_block() for _ in range(n)))

@@ -196,3 +196,117 @@ def changes_x(f, X, i):
     norms = by_rows(f, X, i)
     X += 1
     return norms
+
+
+# ---------------------------------------------------------------- sliding_window_mask
+
+def near(n, window, change=lambda i, j, window: i - window < j <= i):
+    return torch.tensor([[change(i, j, window) for j in range(n)] for i in range(n)]).view(n, n)
+
+
+right("sliding_window_mask")(near)
+
+
+@right("sliding_window_mask")
+def two_triangles(n, window):
+    lower = torch.ones(n, n, dtype=torch.bool).tril()
+    return lower & ~lower.tril(-window)
+
+
+@right("sliding_window_mask")
+def bands(n, window):
+    mask = torch.zeros(n, n)
+    for back in range(min(window, n)):
+        mask += torch.diag(torch.ones(n - back), -back)
+    return mask > 0
+
+
+wrong("sliding_window_mask")(lambda n, window: near(n, 2 * window))
+wrong("sliding_window_mask")(lambda n, window: near(n, window)[None])
+wrong("sliding_window_mask")(lambda n, window: near(n, window, lambda i, j, w: (i - j) % w == 0))
+wrong("sliding_window_mask")(lambda n, window: near(n, window, lambda i, j, w: j <= i and (i - j) % 2 == 0))
+wrong("sliding_window_mask")(lambda n, window: near(n, window + 2))
+wrong("sliding_window_mask")(lambda n, window: near(n, window).tolist())
+wrong("sliding_window_mask")(lambda n, window: near(n, window).flip(0))
+
+
+# ---------------------------------------------------------------- packed_mask
+
+@right("packed_mask")
+def pair_by_pair(documents):
+    n = documents.size(1)
+    return torch.tensor([[[j <= i and bool(row[i] == row[j]) for j in range(n)] for i in range(n)]
+                         for row in documents])
+
+
+@right("packed_mask")
+def by_difference(documents):
+    apart = documents.unsqueeze(2) - documents.unsqueeze(1)
+    n = documents.size(1)
+    return (apart == 0) & torch.ones(n, n, dtype=torch.bool).tril()
+
+
+@right("packed_mask")
+def by_starts(documents):
+    """Each position may look back to where its run begins."""
+    n = documents.size(1)
+    places = torch.arange(n)
+    new = torch.ones_like(documents, dtype=torch.bool)
+    new[:, 1:] = documents[:, 1:] != documents[:, :-1]
+    start = (new * places).cummax(dim=1).values
+    return (places >= start[..., None]) & (places <= places[:, None])
+
+
+@right("packed_mask")
+def by_one_hot(documents):
+    hot = torch.nn.functional.one_hot(documents).float()
+    return torch.tril(hot @ hot.mT).bool()
+
+
+wrong("packed_mask")(lambda documents: by_difference(documents.flip(1)))
+wrong("packed_mask")(lambda documents: by_difference(documents)[:, :, :-1])
+wrong("packed_mask")(lambda documents: by_difference(documents).transpose(0, 1))
+wrong("packed_mask")(lambda documents: by_difference(documents // 2))
+wrong("packed_mask")(lambda documents: by_difference(documents % 2))
+wrong("packed_mask")(lambda documents: by_difference(documents).any(dim=0))
+wrong("packed_mask")(lambda documents: by_difference(documents) & (documents > documents.min())[:, None])
+
+
+# ---------------------------------------------------------------- language_features
+
+def features(X, W_Q, W_K, W_V, change=lambda scores: scores):
+    Q, K, V = X @ W_Q, X @ W_K, X @ W_V
+    n = X.size(-2)
+    scores = change(Q @ K.mT / math.sqrt(Q.size(-1)))
+    return scores.masked_fill(torch.ones(n, n).triu(1) > 0, -math.inf).softmax(-1) @ V
+
+
+right("language_features")(features)
+
+
+@right("language_features")
+def word_by_word(X, W_Q, W_K, W_V):
+    found = []
+    for i in range(X.size(-2)):
+        past = X[..., :i + 1, :]
+        scores = (past @ W_K) @ (X[..., i, :] @ W_Q)[..., None] / W_Q.size(1) ** 0.5
+        found.append((scores.softmax(-2) * (past @ W_V)).sum(-2))
+    return torch.stack(found, dim=-2)
+
+
+@right("language_features")
+def centred_keys_change_nothing(X, W_Q, W_K, W_V):
+    K = X @ W_K
+    scores = (X @ W_Q) @ (K - K.mean(-2, keepdim=True).detach()).mT / math.sqrt(K.size(-1))
+    scores = scores + torch.full(scores.shape[-2:], -math.inf, dtype=X.dtype).triu(1)
+    return torch.softmax(scores, -1) @ (X @ W_V)
+
+
+wrong("language_features")(lambda X, *W: features(2 * X, *W))
+wrong("language_features")(lambda X, *W: features(X / X.std(dim=-2, keepdim=True), *W))
+wrong("language_features")(lambda X, *W: features(X - X[..., :1, :], *W))
+wrong("language_features")(lambda X, *W: features(X - X.mean(dim=-2, keepdim=True) / 2, *W))
+wrong("language_features")(lambda X, *W: features(X, *W) + X.mean(dim=-2, keepdim=True).sum())
+wrong("language_features")(lambda X, *W: features(X, *W, change=lambda scores: 2 * scores))
+wrong("language_features")(lambda X, *W: features(X, *W, change=torch.tanh))
+wrong("language_features")(lambda X, *W: features(X, *W).detach())

@@ -212,3 +212,122 @@ class DropoutInTraining(Right):
 class SquaredWeights(Right):
     def share(self, scores, mask):
         return super().share(scores, mask) ** 2
+
+
+# ---------------------------------------------------------------- GroupedQueryAttention
+
+class Grouped(nn.Module):
+    """Keys and values broadcast over an axis for the members of a group."""
+
+    def __init__(self, d_model, h, h_kv):
+        super().__init__()
+        self.h, self.h_kv, self.d_k = h, h_kv, d_model // h
+        self.W_Q = nn.Linear(d_model, d_model, bias=False)
+        self.W_K = nn.Linear(d_model, h_kv * self.d_k, bias=False)
+        self.W_V = nn.Linear(d_model, h_kv * self.d_k, bias=False)
+        self.W_O = nn.Linear(d_model, d_model, bias=False)
+
+    def share(self, scores):
+        return scores.softmax(-1)
+
+    def forward(self, q, k, v, mask=None):
+        Q = self.W_Q(q).unflatten(-1, (self.h_kv, -1, self.d_k))                   # (B, n, h_kv, group, d_k)
+        K, V = (W(x).unflatten(-1, (self.h_kv, self.d_k)) for W, x in ((self.W_K, k), (self.W_V, v)))
+        scores = torch.einsum("bngid,bmgd->bginm", Q, K) / math.sqrt(self.d_k)
+        if mask is not None:
+            mask = mask.expand(q.size(0), q.size(1), k.size(1))[:, None, None]
+            scores = scores.masked_fill(~mask, -math.inf)
+        weights = self.share(scores)                                               # (B, h_kv, group, n, m)
+        output = torch.einsum("bginm,bmgd->bngid", weights, V).flatten(2)
+        return self.W_O(output), weights.flatten(1, 2)
+
+
+right("GroupedQueryAttention")(Grouped)
+
+
+@right("GroupedQueryAttention")
+class HeadsOneByOne(Grouped):
+    def forward(self, q, k, v, mask=None):
+        Q, K, V = (W(x).split(self.d_k, dim=-1) for W, x in ((self.W_Q, q), (self.W_K, k), (self.W_V, v)))
+        outputs, weights = [], []
+        for i in range(self.h):
+            shared = i // (self.h // self.h_kv)
+            scores = Q[i] @ K[shared].mT * self.d_k ** -0.5
+            weights.append((scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1))
+            outputs.append(weights[-1] @ V[shared])
+        return self.W_O(torch.cat(outputs, -1)), torch.stack(weights, dim=1)
+
+
+@right("GroupedQueryAttention")
+class WiderMatrices(Grouped):
+    """The rows of W_K and W_V repeated, then multi-head attention."""
+
+    def forward(self, q, k, v, mask=None):
+        whole = Right(q.size(-1), self.h)
+        whole.W_Q, whole.W_O = self.W_Q, self.W_O
+        wide = [W.weight.unflatten(0, (self.h_kv, -1)).repeat_interleave(self.h // self.h_kv, 0).flatten(0, 1)
+                for W in (self.W_K, self.W_V)]
+        K, V = k @ wide[0].T, v @ wide[1].T
+        whole.W_K = whole.W_V = nn.Identity()
+        return whole(q, K, V, mask)
+
+
+def changed_groups(change):
+    class Changed(Grouped):
+        def forward(self, q, k, v, mask=None):
+            return change(super().forward, q, k, v, mask)
+    wrong("GroupedQueryAttention")(Changed)
+
+
+changed_groups(lambda f, *rest: (2 * f(*rest)[0], f(*rest)[1]))
+changed_groups(lambda f, q, k, v, mask: f(-q, k, v, mask))
+changed_groups(lambda f, q, k, v, mask: f(q, k, v.flip(1), mask))
+changed_groups(lambda f, q, k, v, mask: f(q.detach(), k, v, mask))
+changed_groups(lambda f, *rest: (f(*rest)[0].relu(), f(*rest)[1]))
+changed_groups(lambda f, *rest: (f(*rest)[0], f(*rest)[1].flip(1)))
+changed_groups(lambda f, *rest: (f(*rest)[0] + rest[0], f(*rest)[1]))
+
+
+# ---------------------------------------------------------------- parallel_heads
+
+def parallel(X, W_Q, W_K, W_V, W_O, h, mask=None, change=lambda weights: weights):
+    Q, K, V = (split(X @ W, h) for W in (W_Q, W_K, W_V))
+    scores = Q @ K.mT / math.sqrt(Q.size(-1))
+    weights = change((scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1))
+    return (weights @ V).permute(0, 2, 1, 3).flatten(2) @ W_O, weights
+
+
+right("parallel_heads")(parallel)
+
+
+@right("parallel_heads")
+def columns_of_each_head(X, W_Q, W_K, W_V, W_O, h, mask=None):
+    found = [one_head(X, *matrices, mask) for matrices in zip(
+        *(W.chunk(h, dim=1) for W in (W_Q, W_K, W_V)), W_O.chunk(h), strict=True)]
+    return sum(output for output, _ in found), torch.stack([weights for _, weights in found], dim=1)
+
+
+def one_head(X, W_Q, W_K, W_V, W_O, mask):
+    scores = X @ W_Q @ (X @ W_K).mT / W_Q.size(1) ** 0.5
+    weights = (scores if mask is None else scores.masked_fill(~mask, -math.inf)).softmax(-1)
+    return weights @ X @ W_V @ W_O, weights
+
+
+@right("parallel_heads")
+def by_einsum_in_parallel(X, W_Q, W_K, W_V, W_O, h, mask=None):
+    Q, K, V = (torch.einsum("bnd,dhk->bhnk", X, W.unflatten(1, (h, -1))) for W in (W_Q, W_K, W_V))
+    scores = torch.einsum("bhnk,bhmk->bhnm", Q, K) / Q.size(-1) ** 0.5
+    if mask is not None:
+        scores = scores + torch.zeros(mask.shape, dtype=X.dtype).masked_fill(~mask, -math.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return torch.einsum("bhnm,bhmk,hkd->bnd", weights, V, W_O.unflatten(0, (h, -1))), weights
+
+
+wrong("parallel_heads")(lambda *given: parallel(*given, change=torch.square))
+wrong("parallel_heads")(lambda *given: parallel(*given, change=torch.sqrt))
+wrong("parallel_heads")(lambda *given: parallel(*given, change=lambda weights: weights.flip(1)))
+wrong("parallel_heads")(lambda *given: (parallel(*given)[0], parallel(*given)[1].mean(dim=1)))
+wrong("parallel_heads")(lambda X, *rest: (parallel(X, *rest)[0] + X, parallel(X, *rest)[1]))
+wrong("parallel_heads")(lambda X, W_Q, W_K, *rest: parallel(X, W_K, W_Q, *rest))
+wrong("parallel_heads")(lambda X, *rest: parallel(2 * X, *rest))
+wrong("parallel_heads")(lambda *given: parallel(*given)[0])

@@ -160,3 +160,141 @@ wrong("add_positions")(lambda E: E.relu() + table(*E.shape[1:]).to(E))
 wrong("add_positions")(lambda E: E + torch.arange(E.size(1)).to(E)[:, None])
 wrong("add_positions")(lambda E: (E + table(*E.shape[1:]).to(E)).transpose(1, 2))
 wrong("add_positions")(lambda E: (E, table(*E.shape[1:]).to(E)))
+
+
+# ---------------------------------------------------------------- rotary
+
+@right("rotary")
+def by_complex_numbers(x, positions, base=10000):
+    pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2).contiguous())
+    speed = base ** (-torch.arange(0, x.size(-1), 2, dtype=torch.float64) / x.size(-1))
+    turn = torch.polar(torch.ones((), dtype=torch.float64), torch.outer(positions.double(), speed))
+    return torch.view_as_real(pairs * turn.to(pairs.dtype)).flatten(-2)
+
+
+@right("rotary")
+def pair_by_pair(x, positions, base=10000):
+    columns = []
+    for i in range(x.size(-1) // 2):
+        angle = positions / base ** (2 * i / x.size(-1))
+        c, s = angle.cos().to(x.dtype), angle.sin().to(x.dtype)
+        columns += [x[..., 2 * i] * c - x[..., 2 * i + 1] * s, x[..., 2 * i] * s + x[..., 2 * i + 1] * c]
+    return torch.stack(columns, dim=-1)
+
+
+@right("rotary")
+def by_repeated_angles(x, positions, base=10000):
+    """As in many libraries: x cos + rotated(x) sin, each angle twice."""
+    inverse = 1.0 / base ** (torch.arange(0, x.size(-1), 2).float() / x.size(-1))
+    angles = torch.einsum("n,f->nf", positions.float(), inverse).repeat_interleave(2, dim=-1)
+    rotated = torch.stack([-x[..., 1::2], x[..., ::2]], dim=-1).reshape(x.shape)
+    return x * angles.cos().to(x) + rotated * angles.sin().to(x)
+
+
+@right("rotary")
+def by_matrices(x, positions, base=10000):
+    """Row j times the transposed matrix of its rotation."""
+    rows = []
+    for j, position in enumerate(positions.tolist()):
+        w = position * base ** (-torch.arange(0, x.size(-1), 2, dtype=torch.float64) / x.size(-1))
+        blocks = [torch.stack([a.cos(), -a.sin(), a.sin(), a.cos()]).view(2, 2) for a in w]
+        rows.append(x[..., j, :] @ torch.block_diag(*blocks).T.to(x))
+    return torch.stack(rows, dim=-2)
+
+
+@right("rotary")
+def written_into_a_new_tensor(x, positions, base=10000):
+    result = torch.empty_like(x)
+    d_k = x.shape[-1]
+    angles = positions.unsqueeze(1) * torch.exp(-math.log(base) * torch.arange(0, d_k, 2) / d_k)
+    c, s = angles.cos().to(x), angles.sin().to(x)
+    result[..., 0::2] = x[..., 0::2] * c - x[..., 1::2] * s
+    result[..., 1::2] = x[..., 0::2] * s + x[..., 1::2] * c
+    return result
+
+
+remarked("rotary")(lambda x, positions, base=10000: by_complex_numbers(x.float(), positions, base))
+wrong("rotary")(lambda x, positions, base=10000: 2 * pair_by_pair(x, positions, base))
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x, 2 * positions, base))
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x, positions, base + 1))
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x, positions - positions[0], base))
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x, positions.flip(0), base))
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x.detach(), positions, base))
+wrong("rotary")(lambda x, positions, base=10000: x + pair_by_pair(x, positions, base))
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x, positions, base)[None])
+wrong("rotary")(lambda x, positions, base=10000: x)
+wrong("rotary")(lambda x, positions, base=10000: pair_by_pair(x, positions, base).tolist())
+
+
+# ---------------------------------------------------------------- alibi_bias
+
+def line(n, h, change=lambda slope: slope):
+    """Number by number."""
+    bias = torch.full((h, n, n), -math.inf)
+    for i in range(h):
+        for q in range(n):
+            for k in range(q + 1):
+                bias[i, q, k] = -change(2.0 ** (-8 * (i + 1) / h)) * (q - k)
+    return bias
+
+
+right("alibi_bias")(line)
+
+
+@right("alibi_bias")
+def as_powers_of_the_first(n, h):
+    first = 2 ** (-8 / h)
+    slopes = torch.tensor([first ** i for i in range(1, h + 1)])
+    place = torch.arange(n)
+    back = (place.view(-1, 1) - place.view(1, -1)).clamp(min=0)
+    return torch.einsum("h,qk->hqk", -slopes, back.float()) + torch.full((n, n), -math.inf).triu(1)
+
+
+@right("alibi_bias")
+def by_where(n, h):
+    back = torch.arange(n).unsqueeze(1) - torch.arange(n)
+    ahead = torch.tensor(float("-inf"))
+    return torch.stack([torch.where(back >= 0, -back / 2 ** (8 * i / h), ahead) for i in range(1, h + 1)])
+
+
+for factor in (2, 0.5):
+    wrong("alibi_bias")(lambda n, h, factor=factor: line(n, h, lambda slope: factor * slope))
+wrong("alibi_bias")(lambda n, h: line(n, h, math.sqrt))
+wrong("alibi_bias")(lambda n, h: line(n, h).double())
+wrong("alibi_bias")(lambda n, h: line(n, h)[0])
+wrong("alibi_bias")(lambda n, h: line(n, h)[None])
+wrong("alibi_bias")(lambda n, h: line(n, h).exp())
+wrong("alibi_bias")(lambda n, h: line(n, h).softmax(dim=-1))
+wrong("alibi_bias")(lambda n, h: line(n + 1, h)[:, 1:, :-1])
+wrong("alibi_bias")(lambda n, h: line(n, h).tolist())
+
+
+# ---------------------------------------------------------------- embed
+
+@right("embed")
+def looked_up_word_by_word(ids, E):
+    PE = number_by_number(ids.size(1), E.size(1)).to(E)
+    rows = [[E[token] + PE[j] for j, token in enumerate(row)] for row in ids.tolist()]
+    return torch.stack([torch.stack(row) for row in rows])
+
+
+@right("embed")
+def by_functional_embedding(ids, E):
+    return torch.nn.functional.embedding(ids, E) + table(ids.size(1), E.size(1)).to(E)
+
+
+@right("embed")
+def one_hot_rows(ids, E):
+    words = torch.nn.functional.one_hot(ids, len(E)).to(E) @ E
+    return words + table(*words.shape[1:]).to(E).expand_as(words)
+
+
+wrong("embed")(lambda ids, E: by_functional_embedding(ids, E) * 2)
+wrong("embed")(lambda ids, E: by_functional_embedding(ids, E.detach()))
+wrong("embed")(lambda ids, E: by_functional_embedding(ids.flip(1), E))
+wrong("embed")(lambda ids, E: E[ids] + 2 * table(ids.size(1), E.size(1)).to(E))
+wrong("embed")(lambda ids, E: E[ids] + table(ids.size(1), E.size(1)).to(E).flip(0))
+wrong("embed")(lambda ids, E: E[ids] * (1 + table(ids.size(1), E.size(1)).to(E)))
+wrong("embed")(lambda ids, E: by_functional_embedding(ids[:1], E))
+wrong("embed")(lambda ids, E: by_functional_embedding(ids, E).transpose(0, 1))
+wrong("embed")(lambda ids, E: table(ids.size(1), E.size(1)).to(E).expand(len(ids), -1, -1).clone())

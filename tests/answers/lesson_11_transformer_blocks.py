@@ -184,13 +184,13 @@ class Decoder(nn.Module):
     def __init__(self, d_model, h, d_ff):
         super().__init__()
         self.self_attention = MultiHeadAttention(d_model, h)
-        self.memory_attention = MultiHeadAttention(d_model, h)
+        self.cross_attention = MultiHeadAttention(d_model, h)
         self.feed_forward = WithMax(d_model, d_ff)
         self.norm_1, self.norm_2, self.norm_3 = [nn.LayerNorm(d_model) for _ in range(3)]
 
     def forward(self, y, memory, self_mask=None, memory_mask=None):
         a = self.norm_1(y + self.self_attention(y, y, y, self_mask)[0])
-        b = self.norm_2(a + self.memory_attention(a, memory, memory, memory_mask)[0])
+        b = self.norm_2(a + self.cross_attention(a, memory, memory, memory_mask)[0])
         return self.norm_3(b + self.feed_forward(b))
 
 
@@ -201,11 +201,11 @@ right("DecoderBlock")(Decoder)
 class DecoderWithOwnAttention(Decoder):
     def __init__(self, d_model, h, d_ff):
         super().__init__(d_model, h, d_ff)
-        self.self_attention, self.memory_attention = OwnAttention(d_model, h), OwnAttention(d_model, h)
+        self.self_attention, self.cross_attention = OwnAttention(d_model, h), OwnAttention(d_model, h)
 
     def forward(self, y, memory, self_mask=None, memory_mask=None):
         y = self.norm_1(y + self.self_attention(y, y, y, self_mask))
-        y = self.norm_2(self.memory_attention(y, memory, memory, memory_mask) + y)
+        y = self.norm_2(self.cross_attention(y, memory, memory, memory_mask) + y)
         return self.norm_3(self.feed_forward(y) + y)
 
 
@@ -213,7 +213,7 @@ class DecoderWithOwnAttention(Decoder):
 class InALoop(Decoder):
     def forward(self, y, memory, self_mask=None, memory_mask=None):
         parts = [lambda y: self.self_attention(y, y, y, self_mask)[0],
-                 lambda y: self.memory_attention(y, memory, memory, memory_mask)[0], self.feed_forward]
+                 lambda y: self.cross_attention(y, memory, memory, memory_mask)[0], self.feed_forward]
         for norm, part in zip((self.norm_1, self.norm_2, self.norm_3), parts, strict=True):
             y = norm(y + part(y))
         return y
@@ -275,3 +275,137 @@ counts(lambda d, f, N, vocab, right: str(right(d, f, N, vocab)))
 counts(lambda d, f, N, vocab, right: 4 * right(d, f, N, vocab))
 counts(lambda d, f, N, vocab, right: right(d, f, N, N))
 counts(lambda d, f, N, vocab, right: None)
+
+
+# ---------------------------------------------------------------- SwiGLU
+
+class Three(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.W_3, self.W_1 = (nn.Linear(d_model, d_ff, bias=False) for _ in range(2))
+        self.W_2 = nn.Linear(d_ff, d_model, bias=False)
+
+
+def gated(forward):
+    return type("Gated", (Three,), {"forward": forward})
+
+
+right("SwiGLU")(gated(lambda self, x: self.W_2(self.W_3(x) * self.W_1(x) * self.W_1(x).sigmoid())))
+right("SwiGLU")(gated(lambda self, x: self.W_2(nn.SiLU()(self.W_1(x)).mul(self.W_3(x)))))
+right("SwiGLU")(gated(lambda self, x: torch.einsum(
+    "...f,df->...d", F.silu(x @ self.W_1.weight.T) * (x @ self.W_3.weight.mT), self.W_2.weight)))
+right("SwiGLU")(gated(lambda self, x: self.W_2(self.W_1(x) / (1 + torch.exp(-self.W_1(x))) * self.W_3(x))))
+
+wrong("SwiGLU")(gated(lambda self, x: 2 * self.W_2(F.silu(self.W_1(x)) * self.W_3(x))))
+wrong("SwiGLU")(gated(lambda self, x: self.W_2(F.silu(self.W_1(x)) * self.W_3(x) ** 2)))
+wrong("SwiGLU")(gated(lambda self, x: self.W_2(F.silu(self.W_1(x)) * self.W_1(x))))
+wrong("SwiGLU")(gated(lambda self, x: self.W_2(torch.tanh(self.W_1(x)) * self.W_3(x))))
+wrong("SwiGLU")(gated(lambda self, x: self.W_2(F.silu(self.W_1(x)).detach() * self.W_3(x))))
+wrong("SwiGLU")(gated(lambda self, x: self.W_2(F.softmax(self.W_1(x), -1) * self.W_3(x))))
+wrong("SwiGLU")(gated(lambda self, x: self.W_2(F.silu(self.W_1(x)) - self.W_3(x))))
+wrong("SwiGLU")(gated(lambda self, x: None))
+
+
+@wrong("SwiGLU")
+class GateAndValueInOne(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.W_1, self.W_2 = nn.Linear(d_model, 2 * d_ff, bias=False), nn.Linear(d_ff, d_model, bias=False)
+
+    def forward(self, x):
+        gate, value = self.W_1(x).chunk(2, dim=-1)
+        return self.W_2(F.silu(gate) * value)
+
+
+# ---------------------------------------------------------------- DecoderOnlyBlock
+
+class Causal(Encoder):
+    def forward(self, x, change=lambda mask: mask):
+        n, a = x.shape[1], self.norm_1(x)
+        x = self.attention(a, a, a, change(torch.ones(n, n).tril() == 1))[0] + x
+        return self.feed_forward(self.norm_2(x)) + x
+
+
+right("DecoderOnlyBlock")(Causal)
+
+
+@right("DecoderOnlyBlock")
+class CausalWithOwnAttention(WithOwnAttention):
+    def forward(self, x):
+        mask = torch.arange(x.size(1))[:, None] >= torch.arange(x.size(1))
+        x = x + self.attention(*3 * [self.norm_1(x)], mask)
+        return x + self.feed_forward(self.norm_2(x))
+
+
+@right("DecoderOnlyBlock")
+class SentenceBySentence(Encoder):
+    def forward(self, x):
+        return torch.cat([Causal.forward(self, sentence[None]) for sentence in x])
+
+
+@right("DecoderOnlyBlock")
+class TokenByToken(Encoder):
+    """Each position is asked alone, about all before it and itself: no mask is needed."""
+
+    def forward(self, x):
+        a = self.norm_1(x)
+        seen = [self.attention(a[:, i:i + 1], a[:, :i + 1], a[:, :i + 1])[0] for i in range(x.size(1))]
+        x = x + torch.cat(seen, dim=1)
+        return x + self.feed_forward(self.norm_2(x))
+
+
+def causal(forward):
+    wrong("DecoderOnlyBlock")(type("Bent", (Causal,), {"forward": forward}))
+
+
+causal(lambda self, x: 2 * Causal.forward(self, x))
+causal(lambda self, x: Causal.forward(self, Causal.forward(self, x)))
+causal(lambda self, x: x + Causal.forward(self, x))
+causal(lambda self, x: self.norm_2(Causal.forward(self, x)))
+causal(lambda self, x: Causal.forward(self, x, lambda mask: mask.triu(-1)))
+causal(lambda self, x: Causal.forward(self, x.detach()))
+causal(lambda self, x: Causal.forward(self, x).mean(dim=1))
+causal(lambda self, x: Causal.forward(self, x)[:, -1:])
+causal(lambda self, x: x)
+causal(lambda self, x: None)
+causal(lambda self, x, mask: Causal.forward(self, x))
+
+
+# ---------------------------------------------------------------- decoder_layers
+
+@right("decoder_layers")
+def in_a_loop(block, y, memory, self_mask=None, memory_mask=None):
+    parts = [lambda y: block.self_attention(y, y, y, self_mask)[0],
+             lambda y: block.cross_attention(y, memory, memory, memory_mask)[0], block.feed_forward]
+    for norm, part in zip((block.norm_1, block.norm_2, block.norm_3), parts, strict=True):
+        y = norm(part(y) + y)
+    return y
+
+
+@right("decoder_layers")
+def with_keywords(block, y, memory, self_mask=None, memory_mask=None):
+    a, _ = block.self_attention(q=y, k=y, v=y, mask=self_mask)
+    b = block.norm_1(y + a)
+    c, _ = block.cross_attention(q=b, k=memory, v=memory, mask=memory_mask)
+    d = block.norm_2(b + c)
+    return block.norm_3(d + block.feed_forward(d))
+
+
+@right("decoder_layers")
+def from_the_inside_out(block, y, memory, self_mask=None, memory_mask=None):
+    def after(norm, y, change):
+        return getattr(block, norm)(torch.add(y, change))
+    y = after("norm_1", y, block.self_attention(y, y, y, self_mask)[0])
+    y = after("norm_2", y, block.cross_attention(y, memory, memory, memory_mask)[0])
+    return after("norm_3", y, block.feed_forward(y))
+
+
+wrong("decoder_layers")(lambda *given: 2 * in_a_loop(*given))
+wrong("decoder_layers")(lambda *given: in_a_loop(*given).detach())
+wrong("decoder_layers")(lambda block, y, *more: y + in_a_loop(block, y, *more))
+wrong("decoder_layers")(lambda block, y, *more: block.norm_3(in_a_loop(block, y, *more)))
+wrong("decoder_layers")(lambda block, y, memory, *more: in_a_loop(block, y, memory.detach(), *more))
+wrong("decoder_layers")(lambda block, y, memory, *more: in_a_loop(block, y, memory.tanh(), *more))
+wrong("decoder_layers")(lambda block, y, *more: in_a_loop(block, in_a_loop(block, y, *more), *more))
+wrong("decoder_layers")(lambda block, y, memory, *more: memory)
+wrong("decoder_layers")(lambda *given: (in_a_loop(*given), None))

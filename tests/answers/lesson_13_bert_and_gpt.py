@@ -7,8 +7,13 @@ import math
 
 import torch
 import torch.nn.functional as F
+from torch import nn
 
 from answers import right, wrong
+from course_lib.models.attention import causal_mask
+from course_lib.models.lm import GPT
+from course_lib.models.positional import add_positions, positional_encoding
+from course_lib.models.transformer import EncoderBlock
 
 # ---------------------------------------------------------------- mask_tokens
 
@@ -243,3 +248,121 @@ wrong("nucleus")(lambda logits, p: top_p(logits, p)[None])
 wrong("nucleus")(lambda logits, p: top_p(logits, p).argmax(dim=-1))
 wrong("nucleus")(lambda logits, p: top_p(logits, p).tolist())
 wrong("nucleus")(lambda logits, p: top_p(logits, p).flip(-1))
+
+
+# ---------------------------------------------------------------- GPT
+
+class Tied(nn.Module):
+    """The output layer is a Linear that holds the embedding's weights."""
+
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        super().__init__()
+        self.blocks = nn.ModuleList([EncoderBlock(d_model, h, d_ff) for _ in range(N)])
+        self.embedding = nn.Embedding(vocab, d_model)
+        self.out = nn.Linear(d_model, vocab, bias=False)
+        self.out.weight = self.embedding.weight
+
+    def forward(self, ids):
+        E = self.embedding(ids)
+        x, mask = add_positions(E), torch.ones(ids.size(1), ids.size(1)).tril().bool()
+        for block in self.blocks:
+            x = block(x, mask)
+        return self.out(x)
+
+
+class WithATable(GPT):
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        super().__init__(vocab, d_model, h, d_ff, N)
+        self.register_buffer("PE", positional_encoding(500, d_model))
+
+    def forward(self, ids):
+        x = F.embedding(ids, self.embedding.weight) + self.PE[:ids.size(1)].to(self.embedding.weight)
+        for number in range(len(self.blocks)):
+            x = self.blocks[number](x, causal_mask(ids.size(1))[None])
+        return torch.einsum("bnd,vd->bnv", x, self.embedding.weight)
+
+
+class SentenceBySentence(GPT):
+    def forward(self, ids):
+        return torch.cat([GPT.forward(self, row[None]) for row in ids])
+
+
+for _answer in (Tied, WithATable, SentenceBySentence):
+    right("GPT")(_answer)
+
+for _change in (lambda logits: 2 * logits, lambda logits: logits / 16, lambda logits: logits[:1] + 1,
+                lambda logits: logits.detach(), lambda logits: logits.transpose(1, 2),
+                lambda logits: logits.argmax(-1), lambda logits: (logits, None), lambda logits: None):
+    wrong("GPT")(type("Bent", (GPT,), {
+        "forward": lambda self, ids, change=_change: change(GPT.forward(self, ids))}))
+
+
+# ---------------------------------------------------------------- perplexity
+
+@right("perplexity")
+def by_cross_entropy(logits, ids):
+    return math.exp(F.cross_entropy(logits[:, :-1].reshape(-1, logits.size(-1)), ids[:, 1:].reshape(-1)))
+
+
+@right("perplexity")
+def geometric_mean(logits, ids):
+    p = logits[:, :-1].softmax(-1).gather(-1, ids[:, 1:, None])
+    return float((1 / p).double().log().mean().exp())
+
+
+@right("perplexity")
+def in_base_two(logits, ids):
+    return 2 ** (next_token(logits, ids).item() / math.log(2))
+
+
+wrong("perplexity")(lambda logits, ids: 2 * by_cross_entropy(logits, ids))
+wrong("perplexity")(lambda logits, ids: by_cross_entropy(logits, ids) - 1)
+wrong("perplexity")(lambda logits, ids: by_cross_entropy(2 * logits, ids))
+wrong("perplexity")(lambda logits, ids: str(by_cross_entropy(logits, ids)))
+wrong("perplexity")(lambda logits, ids: float(logits.size(-1)))
+wrong("perplexity")(lambda logits, ids: [by_cross_entropy(logits, ids)])
+wrong("perplexity")(lambda logits, ids: None)
+
+
+# ---------------------------------------------------------------- sample
+
+def one_after_another(step, prompt, n, temperature, generator, change=lambda logits: logits):
+    ids = prompt.clone()
+    for _ in range(n):
+        logits = change(step(ids)) / temperature
+        weights = torch.exp(logits - logits.amax(dim=-1, keepdim=True))
+        drawn = torch.multinomial(weights, 1, generator=generator)
+        ids = torch.cat((ids, drawn), dim=-1)
+    return ids
+
+
+right("sample")(one_after_another)
+
+
+@right("sample")
+def by_the_sum_of_probabilities(step, prompt, n, temperature, generator):
+    ids = prompt
+    for _ in range(n):
+        upto = F.softmax(step(ids) / temperature, dim=-1).cumsum(-1)
+        drawn = (torch.rand(len(ids), 1, generator=generator) > upto[:, :-1]).sum(-1, keepdim=True)
+        ids = torch.cat([ids, drawn], dim=1)
+    return ids
+
+
+@right("sample")
+def by_gumbel_noise(step, prompt, n, temperature, generator):
+    ids = torch.cat([prompt, prompt.new_zeros(len(prompt), n)], dim=1)
+    for t in range(prompt.size(1), ids.size(1)):
+        logits = step(ids[:, :t]).double() / temperature
+        noise = -torch.log(torch.empty_like(logits).exponential_(generator=generator))
+        ids[:, t] = (logits + noise).argmax(dim=-1)
+    return ids
+
+
+wrong("sample")(lambda *given: one_after_another(*given)[None])
+wrong("sample")(lambda *given: one_after_another(*given).float())
+wrong("sample")(lambda *given: one_after_another(*given).flip(1))
+wrong("sample")(lambda *given: one_after_another(*given) + 1)
+wrong("sample")(lambda *given: one_after_another(*given).tolist())
+wrong("sample")(lambda *given: one_after_another(*given, change=lambda logits: -logits))
+wrong("sample")(lambda *given: None)

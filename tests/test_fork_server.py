@@ -1,4 +1,4 @@
-"""Kernels forked from a warm process: whatever a submission does costs it no more than its own item, and
+"""Kernels forked from the fork server: whatever a submission does costs it no more than its own item, and
 leaves nothing behind.
 """
 
@@ -38,38 +38,40 @@ from test_sandbox import BY_ROOT, expected, ordinary
 from course_lib import exercise
 from course_lib.checks.judge import judge
 from course_lib.checks.observe import encode
-from course_lib.grading import classroom, grade, lanes, wire
-from course_lib.grading.forked import ForkedKernel
-from course_lib.grading.kernel import Interrupted, Kernel, KernelLost, Outcome
-from course_lib.grading.question import Trials, question
-from course_lib.grading.sitting import Sitting
+from course_lib.grading import classroom, grade
+from course_lib.grading.kernels import fork_client, make_kernel, replies
+from course_lib.grading.kernels.forked import ForkedKernel
+from course_lib.grading.kernels.jupyter import Kernel
+from course_lib.grading.kernels.outcome import Interrupted, KernelLost, Outcome
+from course_lib.grading.question import Trials, question_for
+from course_lib.grading.session import GradingSession
 
 pytestmark = pytest.mark.slow
 ANSWER = SimpleNamespace(name="answer", probe="call", gradients=False)
 TRIALS = Trials([{"x": 1}])
 SCRATCH = Path(tempfile.gettempdir())
-WALLS = ["", "namespaces", "namespaces,Landlock"]  # layers left out
+LEFT_OUT = ["", "namespaces", "namespaces,Landlock"]  # layers left out
 
 
 @pytest.fixture(scope="module", autouse=True)
 def secret():
-    """In the grader's environment before the warm process starts."""
-    lanes.lanes.end()
+    """In the grader's environment before the fork server starts."""
+    fork_client.supervisors.end()
     os.environ["SECRET_TOKEN"] = "hush"
     yield
     del os.environ["SECRET_TOKEN"]
 
 
 @pytest.fixture(autouse=True)
-def all_walls(request):
+def all_layers(request):
     """Every layer, unless a test asks for less."""
-    if "walls" not in request.fixturenames:
-        lanes.lanes.start(without=())
+    if "layers" not in request.fixturenames:
+        fork_client.supervisors.start(without=())
 
 
-@pytest.fixture(params=WALLS, ids=lambda without: f"without {without or 'nothing'}", scope="module")
-def walls(request):
-    lanes.lanes.start(without=[name for name in request.param.split(",") if name])
+@pytest.fixture(params=LEFT_OUT, ids=lambda without: f"without {without or 'nothing'}", scope="module")
+def layers(request):
+    fork_client.supervisors.start(without=[name for name in request.param.split(",") if name])
     return request.param
 
 
@@ -129,7 +131,7 @@ def test_errors_come_with_their_type_and_text(kernel):
 
 
 def test_nothing_goes_from_one_kernel_to_the_next():
-    for _ in range(4):  # each lane twice
+    for _ in range(4):  # each supervisor twice
         kernel = ForkedKernel()
         assert run(kernel, "assert 'mine' not in dir() and not __import__('os').listdir('.')") is None
         assert run(kernel, "assert In == [''] and Out == {} and _ == __ == ''") is None
@@ -138,12 +140,10 @@ def test_nothing_goes_from_one_kernel_to_the_next():
 
 
 def test_the_process_knows_no_answer_and_no_secret(kernel):
-    loaded = "[m for m in __import__('sys').modules if m.startswith('course_lib')]"
-    told = run(kernel, f"raise Exception(' '.join({loaded}))").split()[1:]
-    allowed = {"course_lib", "course_lib.runtime", "course_lib.checks", "course_lib.checks.observe",
-               "course_lib.checks.libraries"}
-    assert {name for name in told if not name.startswith("course_lib.grading")} <= allowed
-    assert not {"course_lib.grading.grade", "course_lib.grading.sitting"} & set(told)
+    loaded = "[m[11:] or '.' for m in __import__('sys').modules if m.startswith('course_lib')]"
+    names = set(run(kernel, f"raise Exception(' '.join({loaded}))").split()[1:])
+    assert {name for name in names if not name.startswith(("grading.kernels", "grading.sandbox"))} <= {
+        ".", "runtime", "checks", "checks.observe", "checks.libraries", "grading", "grading.limits"}
     assert os.environ["SECRET_TOKEN"] == "hush"
     assert run(kernel, "import os\ntold = str(os.environ) + open('/proc/self/environ').read()\n"
                        "assert 'COURSE_STATIC' in told and 'hush' not in told") is None
@@ -166,12 +166,12 @@ assert len(texts) > 1000 and not found, found[:3]
 
 def test_the_process_knows_no_path_of_the_grader(monkeypatch):
     """Where submissions lie, the grader's PATH and home: not in its objects, frames or environment."""
-    fresh = lanes.Lanes()
+    fresh = fork_client.SupervisorPool()
     monkeypatch.setenv("PATH", f"/opt/of-mine/bin{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HOME", "/home/of-mine")
-    monkeypatch.setattr("course_lib.grading.forked.lanes", fresh)
+    monkeypatch.setattr("course_lib.grading.kernels.forked.supervisors", fresh)
     fresh.start(private=["/home/of-mine/submissions"])
-    for _ in range(2 * lanes.LANES):
+    for _ in range(2 * fork_client.SUPERVISORS):
         kernel = ForkedKernel()
         assert run(kernel, SEARCH) is None
         kernel.stop()
@@ -191,7 +191,7 @@ LOOPS = {
 }
 
 
-def test_a_loop_that_never_ends_is_stopped(walls):
+def test_a_loop_that_never_ends_is_stopped(layers):
     for source in LOOPS.values():
         kernel, begun = ForkedKernel(), time.monotonic()
         assert lost(kernel, source, 0.3).status == "timeout", source
@@ -264,7 +264,7 @@ for _ in range(300):
 """
 
 
-def test_memory_is_limited(walls, kernel):
+def test_memory_is_limited(layers, kernel):
     assert run(kernel, "x = bytearray(10**10)").startswith("MemoryError")
     assert "memory" in run(kernel, "import torch\nx = torch.ones(10**10)")
 
@@ -320,15 +320,15 @@ except OSError:
 
 
 @pytest.mark.parametrize("source", [BLOCKS, EXECUTED, HEADLESS], ids=["forked", "executed", "headless"])
-def test_memory_is_limited_in_all_processes_together(source, walls, kernel):
+def test_memory_is_limited_in_all_processes_together(source, layers, kernel):
     assert "2 GB of memory" in str(lost(kernel, source, 30))
 
 
-def test_memory_that_processes_share_counts_once(walls, kernel):
+def test_memory_that_processes_share_counts_once(layers, kernel):
     assert run(kernel, SHARED) is None
 
 
-def test_buffers_that_no_process_has_in_its_memory_are_limited(walls, kernel):
+def test_buffers_that_no_process_has_in_its_memory_are_limited(layers, kernel):
     assert "too many files, pipes or sockets" in str(lost(kernel, SOCKETS, 30))
 
 
@@ -346,7 +346,8 @@ HIDDEN = {  # memory that stays when nothing of it is mapped
     "memory of System V": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
                           "if libc.shmget(0, 4096, 0o1600) < 0:\n"
                           "    raise PermissionError(ctypes.get_errno())",
-    "a process that can't be looked into": "from course_lib.grading import linux\nlinux.hide_memory()",
+    "a process that can't be looked into": "from course_lib.grading.sandbox import syscalls\n"
+                                           "syscalls.hide_memory()",
 }
 
 
@@ -355,7 +356,7 @@ def test_memory_that_no_process_is_seen_to_have_is_refused(name, kernel):
     assert run(kernel, HIDDEN[name]).startswith("PermissionError")
 
 
-def test_processes_are_limited(walls, kernel):
+def test_processes_are_limited(layers, kernel):
     before = len(psutil.pids())
     with pytest.raises(KernelLost):
         kernel.run(FORKS, 1)
@@ -371,12 +372,12 @@ def test_processor_time_is_limited_whatever_the_number_of_threads(kernel):
     assert "processor time" in str(lost(kernel, lower + source, 30))
 
 
-def test_threads_are_limited(walls, kernel):
+def test_threads_are_limited(layers, kernel):
     assert int(run(kernel, THREADS).split()[-1]) < 600
 
 
 @pytest.mark.parametrize("source", [FILES, DELETED], ids=["files", "deleted"])
-def test_disk_is_limited(source, walls, kernel):
+def test_disk_is_limited(source, layers, kernel):
     assert run(kernel, "open('big', 'wb').write(b'x' * 10**8)").startswith("OSError")
     try:
         assert "No space left" in run(kernel, source)  # in a file system of its own
@@ -384,7 +385,7 @@ def test_disk_is_limited(source, walls, kernel):
         assert "disk" in str(stopped)
 
 
-def test_a_flood_of_output_goes_nowhere(walls, kernel):
+def test_a_flood_of_output_goes_nowhere(layers, kernel):
     before = memory()
     assert run(kernel, FLOOD) is None
     assert memory() < before + 20e6
@@ -425,12 +426,12 @@ def name_of(process):
         return None
 
 
-def test_nothing_outlives_a_submission(walls):
+def test_nothing_outlives_a_submission(layers):
     """Not a process that left its group and session, not a folder nested beyond all measure."""
     kernel = ForkedKernel()
     for source in (SLEEPERS, DAEMON, DEEP):
         assert run(kernel, source) is None
-    family = psutil.Process(lanes.lanes.warm.process.pid).children(recursive=True)
+    family = psutil.Process(fork_client.supervisors.server.process.pid).children(recursive=True)
     sleepers = [one for one in family if name_of(one) == "sleep"]
     assert len(sleepers) == 3
     folders = [path for path in SCRATCH.glob("course-scratch-*") if (path / "work/d").exists()]
@@ -492,17 +493,17 @@ def test_a_forged_message_costs_the_kernel_and_nothing_else(name):
 
 
 def test_observations_that_are_forged_are_malformed(kernel):
-    source = "import json\nfrom course_lib.grading import inside\ninside.observed = lambda *a: TEXT\n" \
-             "import course_lib.grading.shell as shell\nshell.inside = inside"
+    source = "import json\nfrom course_lib.grading.kernels import observer, shell\n" \
+             "observer.observed = lambda *a: TEXT\nshell.observer = observer"
     for text in ("'{}'", "'['", "'[1]'", "'[' + '[],' * 10**6 + '[]]'", "'9' * 10**6", "'{\"a\":' * 10**5"):
         assert run(kernel, source.replace("TEXT", text)) is None
         before = memory()
-        with pytest.raises(wire.Malformed):
+        with pytest.raises(replies.Malformed):
             kernel.observe(ANSWER, TRIALS, 10)
         assert memory() < before + 100e6
     for text in ("'x' * 10**8", "1 / 0", "open('nothing')", "exec('raise KeyboardInterrupt')"):
-        assert run(kernel, f"inside.observed = lambda *a: {text}") is None
-        with pytest.raises(wire.Malformed):
+        assert run(kernel, f"observer.observed = lambda *a: {text}") is None
+        with pytest.raises(replies.Malformed):
             kernel.observe(ANSWER, TRIALS, 10)
 
 
@@ -513,15 +514,15 @@ def test_observations_are_those_of_the_answer(kernel):
     assert (seen["output"], seen["error"]) == (encode(2), None)
 
 
-# ---------------------------------------------------------------- the warm process
+# ---------------------------------------------------------------- the fork server
 
 @pytest.mark.parametrize("all_of_it", [False, True], ids=["itself", "all of it"])
 def test_what_is_ended_from_outside_begins_anew(all_of_it, tmp_path):
-    """The warm process is killed amid a submission; its student notices nothing."""
+    """The fork server is killed amid a submission; its student notices nothing."""
     slow = "import time\ntime.sleep(1.5)\n" + exercise_source("rnn_step")
     path = hand_in(tmp_path, "ann", notebook({"rnn_step": slow}))
     ForkedKernel().stop()
-    first = psutil.Process(lanes.lanes.warm.process.pid)
+    first = psutil.Process(fork_client.supervisors.server.process.pid)
     family = [first, *first.children(recursive=True) * all_of_it]
     threading.Timer(1, lambda: [one.kill() for one in family if alive(one)]).start()
     result = grade.grade_notebook(path, STEM, grade.Settings(1))
@@ -532,7 +533,7 @@ def test_what_is_ended_from_outside_begins_anew(all_of_it, tmp_path):
 
 @pytest.mark.parametrize("ended, goes_on", [(1, True), (4, True), (5, False)])
 def test_kernels_that_are_ended_from_outside_one_after_the_other(ended, goes_on):
-    """Whatever ends one lane ends the other as well, perhaps a moment later."""
+    """Whatever ends one supervisor ends the other as well, perhaps a moment later."""
     made = []
 
     def kernel():
@@ -541,16 +542,16 @@ def test_kernels_that_are_ended_from_outside_one_after_the_other(ended, goes_on)
 
     def run(source, timeout):
         if len(made) <= ended:
-            raise Interrupted("the warm process was ended")
+            raise Interrupted("the fork server was ended")
         return Outcome()
 
-    sitting = Sitting({}, {}, {}, 0, kernel, 1)
+    session = GradingSession({}, {}, {}, 0, kernel, 1)
     if goes_on:
-        sitting.set_up("x = 1")
+        session.set_up("x = 1")
         assert len(made) == ended + 1
     else:
         with pytest.raises(Interrupted):
-            sitting.set_up("x = 1")
+            session.set_up("x = 1")
 
 
 def exercise_source(name):
@@ -568,13 +569,13 @@ def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
     assert done.stdout == f"{FULL - 1} {expected(as_ordinary=True)}\n", done.stderr
 
 
-LOOK_INTO = """import sys
+PROGRAM = """import sys
 import psutil
-from course_lib.grading import lanes
-lanes.lanes.start(without=sys.argv[1].split(","))
-kernel = lanes.kernel()
-warm = psutil.Process(lanes.lanes.warm.process.pid)
-trusted = [psutil.Process().pid, warm.pid, *(lane.pid for lane in warm.children())]
+from course_lib.grading.kernels import fork_client, make_kernel
+fork_client.supervisors.start(without=sys.argv[1].split(","))
+kernel = make_kernel()
+server = psutil.Process(fork_client.supervisors.server.process.pid)
+trusted = [psutil.Process().pid, server.pid, *(supervisor.pid for supervisor in server.children())]
 assert len(trusted) == 4
 told = kernel.run(f"trusted = {trusted}\\n" + sys.argv[2], 10).error[1]
 print(kernel.sandbox, told)
@@ -596,44 +597,44 @@ raise Exception(opened)
 @pytest.mark.parametrize("without", ["namespaces,Landlock", "namespaces,Landlock,seccomp"])
 def test_an_answer_can_not_look_into_the_graders_processes(without):
     """Not even where nothing but limits holds it, and the user is the grader's."""
-    done = subprocess.run([sys.executable, "-c", LOOK_INTO, without, LOOK], capture_output=True, text=True,
+    done = subprocess.run([sys.executable, "-c", PROGRAM, without, LOOK], capture_output=True, text=True,
                           cwd=exercise.ROOT, preexec_fn=ordinary if BY_ROOT else None)
     assert done.stdout == f"{expected(without.split(','), True)} []\n", done.stderr
 
 
 def test_where_nothing_can_be_forked_jupyter_grades(tmp_path, monkeypatch):
-    monkeypatch.setattr(lanes, "lanes", lanes.Lanes())
-    monkeypatch.setattr("course_lib.grading.forked.lanes", lanes.lanes)
+    monkeypatch.setattr(fork_client, "supervisors", fork_client.SupervisorPool())
+    monkeypatch.setattr("course_lib.grading.kernels.forked.supervisors", fork_client.supervisors)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    monkeypatch.setattr("course_lib.grading.kernel.Kernel", lambda: "Jupyter's")
-    assert lanes.kernel() == lanes.kernel() == "Jupyter's" and lanes.lanes.worked is False
+    monkeypatch.setattr("course_lib.grading.kernels.jupyter.Kernel", lambda: "Jupyter's")
+    assert make_kernel() == make_kernel() == "Jupyter's" and fork_client.supervisors.worked is False
 
 
 def test_a_sandbox_that_was_there_is_not_given_up(monkeypatch):
-    fresh = lanes.Lanes()
-    fresh.take()
+    fresh = fork_client.SupervisorPool()
+    fresh.acquire()
     fresh.end()
-    monkeypatch.setattr(lanes, "Warm", functools.partial(dead, lanes.Warm))
-    with pytest.raises(lanes.GradingError):
-        fresh.take()
+    monkeypatch.setattr(fork_client, "ForkServer", functools.partial(dead, fork_client.ForkServer))
+    with pytest.raises(fork_client.GradingError):
+        fresh.acquire()
 
 
 def dead(make, *arguments, **settings):
-    warm = make(*arguments, **settings)
-    warm.process.kill()
-    return warm
+    server = make(*arguments, **settings)
+    server.process.kill()
+    return server
 
 
 # ---------------------------------------------------------------- verdicts
 
-@pytest.mark.parametrize("walls", ["namespaces,Landlock"], indirect=True)
-def test_both_kinds_of_kernel_reach_the_same_verdicts(walls):
+@pytest.mark.parametrize("layers", ["namespaces,Landlock"], indirect=True)
+def test_both_kinds_of_kernel_reach_the_same_verdicts(layers):
     """For the reference and every named mistake of lesson 01, without the layers that hide them."""
     kernels = [ForkedKernel(), Kernel()]
     for kernel in kernels:
         assert run(kernel, f"from course_lib.checks import items\nITEMS = items({STEM!r})") is None
     for item in ITEMS.values():
-        asked = question(item, 7)
+        asked = question_for(item, 7)
         for name in ("reference", *item.mistakes):
             answer = "reference" if name == "reference" else f"mistakes[{name!r}].answer"
             told = []
@@ -649,7 +650,8 @@ def test_both_kinds_of_kernel_reach_the_same_verdicts(walls):
 def test_both_kinds_of_kernel_say_the_same_of_cells_that_fail(student, tmp_path):
     path = hand_in(tmp_path, student, CLASS[student]())
     forked = grade.grade_notebook(path, STEM, grade.Settings(7))
-    jupyter = grade.grade_notebook(path, STEM, grade.Settings(7, kernel="course_lib.grading.kernel:Kernel"))
+    jupyter = grade.grade_notebook(path, STEM, grade.Settings(
+        7, kernel="course_lib.grading.kernels.jupyter:Kernel"))
     assert forked["items"] == jupyter["items"]
     assert "limits" in forked["sandbox"] and "none" in jupyter["sandbox"]
 
@@ -716,9 +718,10 @@ def test_workers_share_the_warm_process(tmp_path):
     for student in ("ann", "bob", "cara"):
         hand_in(tmp_path / "in", student, notebook())
     private = tmp_path / "in", tmp_path / "out"
-    lanes.prepare(private=private)
-    warm = lanes.lanes.warm.process.pid
+    fork_client.prepare(private=private)
+    server = fork_client.supervisors.server.process.pid
     results, now = classroom.grade_class(tmp_path / "in", tmp_path / "out", seed=1, workers=2)
     assert now == 3 and [one["score"] for one in results["submissions"]] == [FULL] * 3
-    assert results["sandbox"] == ForkedKernel().sandbox and lanes.lanes.warm.process.pid == warm
-    assert lanes.lanes.settings["private"] == private
+    assert results["sandbox"] == ForkedKernel().sandbox
+    assert fork_client.supervisors.server.process.pid == server
+    assert fork_client.supervisors.settings["private"] == private

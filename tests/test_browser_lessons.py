@@ -1,0 +1,144 @@
+"""Every lesson in JupyterLab: it runs to its end, hides what its questions ask for, and every control draws.
+
+Sliders, menus, lines to type in and cells to click are moved with the keyboard and the mouse.  How many have
+to be there is read from the lesson's own calls of explore and paint.  short_training.py cuts training short.
+"""
+
+import ast
+import contextlib
+import shutil
+import time
+
+import jupyterlab_page as lab
+import pytest
+from lint_rules import is_quiz, python
+from move_widgets import other_sentences
+
+from course_lib import exercise
+
+LESSONS = sorted((lab.ROOT / "notebooks").glob("*.ipynb"))
+CONTROL = ".jupyter-widgets:not(.widget-container, .widget-image, .widget-html, .widget-label)"
+OUTPUTS = """panel => [...panel.querySelectorAll('.jp-Cell')].map(
+    cell => cell.querySelector('.jp-OutputArea-child')?.checkVisibility())"""
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def in_short(course):
+    """Kernels that start now do not train for long."""
+    startup = course.home / "ipython" / "profile_default" / "startup"
+    startup.mkdir(parents=True, exist_ok=True)
+    shutil.copy(lab.ROOT / "tests" / "short_training.py", startup)
+    yield course
+    (startup / "short_training.py").unlink()
+
+
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem))
+                                  for path in LESSONS])    # on any worker
+def test_a_lesson_runs_hides_its_answers_and_every_control_draws_anew(page, in_short, path):
+    notebook, name = exercise.read(path), f"notebooks/{path.name}"
+    lab.open_notebook(page, in_short.address, name)
+    assert hidden(page) == answers(notebook, page)
+    lab.run_all(page, seconds=500)
+    assert hidden(page) == answers(notebook, page)
+    for quiz in page.locator(f"{lab.PANEL} .jp-OutputArea:has(.course-quiz)").all():
+        quiz.locator("summary").first.click()
+    assert hidden(page) == []
+
+    wanted = in_short.evaluate(name, [controls(cell) for cell in notebook.cells])
+    cells = page.locator(f"{lab.PANEL} .jp-Cell").all()
+    found = [cell.locator(CONTROL).all() for cell in cells]
+    assert [len(each) for each in found] == wanted, "more or fewer controls than the lesson asks for"
+    for box in page.locator(f"{lab.PANEL} .widget-vbox:has(> .widget-image)").all():
+        for control in box.locator(CONTROL).all():
+            move(page, box, control)
+    lab.screenshot(page, f"lesson-{path.stem[:2]}")
+
+
+def answers(notebook, page):
+    """The numbers of the code cells between a question and its folded why that have an output in the page."""
+    found, below = [], False
+    for number, (cell, output) in enumerate(zip(notebook.cells, outputs(page), strict=True)):
+        if below and cell.cell_type == "code" and output is not None:
+            found.append(number)
+        below = is_quiz(cell) or (below and "<details>" not in cell.source)
+    return found
+
+
+def outputs(page):
+    """For every cell whether its output is in sight; None without an output."""
+    return page.locator(lab.PANEL).evaluate(OUTPUTS)
+
+
+def hidden(page):
+    return [number for number, output in enumerate(outputs(page)) if output is False]
+
+
+def controls(cell):
+    """The expression for the number of controls that a cell asks for: ranges, and a table's cells."""
+    calls = [call for call in ast.walk(python(cell)) if isinstance(call, ast.Call)
+             and getattr(call.func, "id", "") in ("explore", "paint")] if cell.cell_type == "code" else []
+    terms = ["0"]
+    for call in calls:
+        terms.append(f"len({ast.unparse(ast.Call(ast.Name('dict'), [], call.keywords))})")
+        if call.func.id == "paint":
+            terms.append(" * ".join(f"len({ast.unparse(side)})" for side in call.args[2:4]))
+    return " + ".join(terms)
+
+
+def move(page, box, control):
+    """A control to other settings, each of which draws anew and shows no error."""
+    kinds = set(control.get_attribute("class").split())
+    line, menu, handle = control.locator("input"), control.locator("select"), control.locator(".noUi-handle")
+    control.scroll_into_view_if_needed()
+    if "widget-toggle-button" in kinds:
+        with drawing(page, box, "a cell"):
+            control.click()
+    elif "widget-text" in kinds:
+        for words in other_sentences(line.input_value()):
+            with drawing(page, box, words):
+                line.click()
+                page.keyboard.press("Control+A")
+                page.keyboard.type(f"{words}\n")
+    elif "widget-dropdown" in kinds:
+        turn(page, box, menu, menu.input_value, "ArrowUp", "ArrowDown")
+    elif "widget-slider" in kinds:
+        turn(page, box, handle, control.locator(".widget-readout").inner_text, "PageDown", "PageUp")
+    else:
+        pytest.fail(f"no way to move a control of the classes {kinds}")
+
+
+def turn(page, box, handle, value, before, after):
+    """To the first setting and the last; where one of them is the default, to the one beside the other, too.
+
+    value: reads the setting.  before, after: the keys for the setting beside this one.
+    """
+    settings = [value()]
+
+    def press(key):
+        with drawing(page, box, f"after {settings} and {key}", lambda: value() != settings[-1]):
+            handle.press(key)
+        settings.append(value())
+
+    for key in ("Home", "End"):
+        press(key)
+    start, first, last = settings
+    for key in [before] if start == first else ["Home", after] if start == last else []:
+        press(key)
+    assert sum(one != other for one, other in zip(settings, settings[1:])) >= 2, settings
+
+
+@contextlib.contextmanager
+def drawing(page, box, setting, expected=lambda: True):
+    """The picture is drawn anew by what is done here, where that is expected, and no error is shown."""
+    image, error = box.locator("img.widget-image"), box.locator(":scope > .widget-html")
+    before = image.get_attribute("src")
+    yield
+    seen = lambda: (image.get_attribute("src") != before, error.inner_text())
+    patience = time.monotonic() + 60
+    while expected() and not any(seen()):
+        assert time.monotonic() < patience, f"{setting}: the picture stays as it was"
+        page.wait_for_timeout(50)
+    problems = [error.inner_text(), *lab.errors(page)]
+    assert not any(problems), f"{setting}: {problems}"
