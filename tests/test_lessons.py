@@ -66,13 +66,19 @@ def places(notebook, kind):
 
 @pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
 def test_an_exercise_fails_in_every_check(copy, tmp_path):
+    """An empty answer is called one; code with a planted bug is told what it does."""
     cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
     notebook = exercise.read(copy)
     assert len(cells) == len(code(notebook)), printed
     assert cells[0] is None and not any(cells[number] for number in places(notebook, "solution"))
+    planted = {exercise.grade_id(cell) for cell in notebook.cells
+               if exercise.grade_id(cell, "solution") and exercise.STUB not in cell.source}
     for number in places(notebook, "grade"):
-        assert cells[number] and "not answered yet" in cells[number], f"cell {number} says {cells[number]}"
-        assert "course_lib/checks" not in cells[number], f"a traceback:\n{cells[number]}"
+        name = exercise.grade_id(code(notebook)[number], "grade").removeprefix("check_")
+        said = cells[number] or "nothing: the check passes"
+        assert f"✗ {name}" in said, f"cell {number} says {said}"
+        assert ("not answered yet" in said) == (name not in planted), f"cell {number} says {said}"
+        assert "course_lib/checks" not in said, f"a traceback:\n{said}"
 
 
 @pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
@@ -81,8 +87,9 @@ def test_an_exercise_with_the_solutions_answers_passes(copy, tmp_path):
     answers = {exercise.grade_id(cell): cell.source for cell in solution.cells if exercise.grade_id(cell)}
     for number in places(notebook, "solution"):
         cell = code(notebook)[number]
-        assert exercise.STUB in cell.source
-        cell.source = answers[exercise.grade_id(cell)]
+        answer = answers[exercise.grade_id(cell)]
+        assert cell.source == exercise.handed_out(answer) != answer
+        cell.source = answer
     nbformat.write(notebook, copy)
     cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
     assert len(cells) == len(code(notebook)) and not any(cells.values()), printed[-6000:]
