@@ -113,6 +113,7 @@ def text(notebook):
 def derive(solution):
     """The exercise for a solution notebook: answers are taken out, and outputs are removed."""
     exercise = nbformat.from_dict(solution)
+    exercise.metadata.pop("course", None)    # what is written down there is about the solution's outputs
     for cell in exercise.cells:
         if cell.cell_type == "code":
             cell.source = handed_out(cell.source)

@@ -82,6 +82,8 @@ def test_a_lesson_is_executed_and_stored_in_one_form(course, run):
     assert status == 0 and "notebooks/01_x.ipynb" in out and "changed" in out
     raw = path.read_text(encoding="utf-8")
     notebook = nbformat.reads(raw, 4)
+    digests = notebook.metadata.pop("course")["executed"].split()
+    assert len(set(digests)) == 4
     assert dict(notebook.metadata) == stored.KERNEL and raw.startswith('{\n "cells"') and raw.endswith("}\n")
     cells = notebook.cells
     assert [cell.id for cell in cells] == ["title", "set-up", "train", "move", "shown"]
@@ -327,6 +329,14 @@ def test_outputs_that_differ_only_in_measured_numbers_and_pictures_are_kept():
 def test_outputs_after_a_changed_cell_are_stored_anew():
     assert kept(executed("a", "changed", number="0.93"), executed("a")) == [True, False]
     assert kept(executed("changed", number="0.93"), executed("a")) == [False, False]
+
+
+def test_outputs_that_an_edited_cell_still_carries_are_stored_anew():
+    before = executed("a")
+    stored.sign(before)
+    assert kept(executed("a", number="0.93"), before) == [True, True]
+    before.cells[1].source = "edited"    # in JupyterLab, and not run there
+    assert kept(executed("a", "edited", number="0.93"), before) == [True, False]
 
 
 def test_another_change_in_the_line_of_a_claim_is_stored():

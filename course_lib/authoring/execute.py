@@ -76,6 +76,7 @@ def notebooks(keys, fresh=False):
         run(notebook, path)
         if not fresh:
             stored.keep_outputs(notebook, before)
+        stored.sign(notebook)
         wrong = stored.faults(notebook)
         if wrong:
             raise stored.Fault("\n".join([f"{stored.name(path)} was not stored:", *wrong]))

@@ -1,5 +1,6 @@
 """How a notebook of the course is stored: the same bytes, whoever runs it and whenever."""
 
+import hashlib
 import itertools
 import os
 
@@ -78,13 +79,35 @@ def faults(notebook):
 def keep_outputs(notebook, before):
     """Keep the outputs stored in `before`, in place, if only measured numbers and pictures differ.
 
-    This stops at the first code cell whose source has changed: later outputs may depend on the change.
+    This stops at the first code cell whose source is not the one that made its stored output: later outputs
+    may depend on the change.
     """
-    cells = zip([cell for cell in notebook.cells if cell.cell_type == "code"],
-                [cell for cell in before.cells if cell.cell_type == "code"], strict=False)
-    for cell, old in itertools.takewhile(lambda pair: pair[0].source == pair[1].source, cells):
+    cells = zip(_code(notebook), _code(before), _executed(before), strict=False)
+    for cell, old, digest in cells:
+        if cell.source != old.source or digest not in (None, _digest(cell)):
+            break
         if list(map(_compared, cell.outputs)) == list(map(_compared, old.outputs)):
             cell.outputs = old.outputs
+
+
+def sign(notebook):
+    """Write down, in the notebook's metadata, which source made the output of each code cell."""
+    digests = " ".join(map(_digest, _code(notebook)))
+    notebook.metadata["course"] = {**(notebook.metadata.get("course") or {}), "executed": digests}
+
+
+def _executed(notebook):
+    """For each code cell the digest of the source that made its output; None if that was not written down."""
+    found = (notebook.metadata.get("course") or {}).get("executed")
+    return found.split() if found else itertools.repeat(None)
+
+
+def _digest(cell):
+    return hashlib.sha256(cell.source.encode()).hexdigest()[:8]
+
+
+def _code(notebook):
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def _compared(output):
