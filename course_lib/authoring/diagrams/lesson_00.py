@@ -115,10 +115,10 @@ def road():
     own = ("Q", BLUE, -48), ("K", ORANGE, 0), ("V", GREEN, 48)
     parts = [heading("The road", "Thirteen lessons, and the Transformer that they build"), *contents(), *legend()]
     parts += entrance(ENCODER, "they are cats", "", -1) + entrance(DECODER, "<bos> 그들 은 고양이", "they-TOPIC cat", -1)
-    parts += [frame(248, 346, 284, 252), text(380, 366, "encoder block × N", 13, FAINT, "start", 600),
-              badge(512, 366, "11")]
-    parts += [frame(562, 222, 288, 376), text(574, 242, "decoder block × N", 13, FAINT, "start", 600),
-              badge(706, 242, "11")]
+    parts += [frame(248, 346, 284, 252), text(376, 366, "encoder block × N", 12, FAINT, "start", 600),
+              badge(516, 366, "11")]
+    parts += [frame(562, 222, 288, 376), text(571, 242, "decoder block × N", 12, FAINT, "start", 600),
+              badge(710, 242, "11")]
     parts += sub_layer(ENCODER, 594, "self-attention", ATTENTION, ["08", "09"], *own)
     parts += sub_layer(ENCODER, 472, "feed-forward", FEED_FORWARD, ["11"], ("", INK, 0))
     parts += sub_layer(DECODER, 594, "masked self-attention", ATTENTION, ["08", "09"], *own)
