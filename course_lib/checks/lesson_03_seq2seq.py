@@ -265,7 +265,7 @@ def _loss_inputs(generator):
 sequence_loss = Item("sequence_loss", 2, _loss_inputs, right_loss, ("loss, one number", ), IN_FORCING,
                      free=("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"),
                      properties=((lambda trial, loss: loss.item() >= 0,
-                                  "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
+                                  "The loss must not be negative: it is a mean of -log p, and p is at most 1."),))
 
 
 def _surprise(logits, targets, dim=-1):

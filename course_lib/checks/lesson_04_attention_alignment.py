@@ -10,7 +10,7 @@ from ..models import steps
 from .draw import different, sizes, telling, whole
 from .spec import Item, normal
 
-IN_CODE, IN_LUONG = "From formula to code", "From formula to code: Luong's shorter score"
+IN_CODE, IN_LUONG = "From formula to code", "From formula to code: Luong's simpler score"
 IN_ALIGNMENT = "Look inside: the alignment"
 
 
@@ -32,7 +32,7 @@ additive_score = Item("additive_score", 2, _additive_inputs, right.additive_scor
 
 
 def _projected(s, H, W_s, W_h):
-    """W_s s and W_h h_j, ready to be added: (B, 1, d_a) and (B, m, d_a)."""
+    """s W_s and h_j W_h, ready to be added: (B, 1, d_a) and (B, m, d_a)."""
     return (s @ W_s)[:, None], H @ W_h
 
 
@@ -41,7 +41,7 @@ def no_tanh(s, H, W_s, W_h, v):
     return sum(_projected(s, H, W_s, W_h)) @ v
 
 
-@additive_score.mistake("The tanh is taken after the product with v. It belongs inside: v^T tanh(W_s s + W_h h_j).")
+@additive_score.mistake("The tanh is taken after the product with v. It belongs inside: tanh(s W_s + h_j W_h) · v.")
 def tanh_after_v(s, H, W_s, W_h, v):
     return torch.tanh(sum(_projected(s, H, W_s, W_h)) @ v)
 
@@ -72,7 +72,7 @@ def tanh_of_each_term(s, H, W_s, W_h, v):
     return (torch.tanh(a) + torch.tanh(b)) @ v
 
 
-@additive_score.mistake("The two projections are multiplied. This score ADDS them: W_s s + W_h h_j.")
+@additive_score.mistake("The two projections are multiplied. This score ADDS them: s W_s + h_j W_h.")
 def product_for_sum(s, H, W_s, W_h, v):
     a, b = _projected(s, H, W_s, W_h)
     return torch.tanh(a * b) @ v
@@ -146,7 +146,7 @@ def scaled_by_d_s(s, H, W):
     return right.general_score(s, H, W) / math.sqrt(s.size(-1))
 
 
-@general_score.mistake("The score goes through a tanh. It should be the bare product s W h_j.")
+@general_score.mistake("The score goes through a tanh. It should be the product (s W) · h_j itself.")
 def squashed(s, H, W):
     return torch.tanh(right.general_score(s, H, W))
 
@@ -215,8 +215,8 @@ def _masked_is_zero(trial, output):
 
 attend = Item("attend", 2, _attend_inputs, right.attend, ("context (B, d_h)", "weights (B, m)"), IN_CODE,
               free=("scaled_dot_product_attention", "multi_head_attention_forward"),
-              properties=((_sums_to_one, "the weights of each sentence must add up to 1."),
-                          (_masked_is_zero, "a masked word must get the weight 0 exactly: its score is minus infinity.")))
+              properties=((_sums_to_one, "The weights of each sentence must add up to 1."),
+                          (_masked_is_zero, "A masked word must get the weight 0 exactly: its score is minus infinity.")))
 
 
 def _sum(weights, H):
@@ -328,7 +328,7 @@ def _state_inputs(generator):
 
 attentional_state = Item("attentional_state", 1, _state_inputs, right.attentional_state, ("s_tilde (B, d_s)",), IN_LUONG,
                          properties=((lambda trial, state: bool((state.abs() <= 1).all()),
-                                      "the state must lie between -1 and 1: tanh comes last."),))
+                                      "The state must lie between -1 and 1: tanh comes last."),))
 
 
 @attentional_state.mistake("The order is swapped. The context comes first, [context; s], so that it meets the upper rows of W_c.")

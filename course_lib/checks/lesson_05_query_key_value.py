@@ -34,10 +34,10 @@ def _softmax_inputs(generator):
 
 softmax = Item("softmax", 1, _softmax_inputs, models.softmax, ("p, the shape of x",), IN_SOFTMAX,
                free=("softmax", "log_softmax", "softmin", "Softmax", "Softmin", "LogSoftmax"),
-               properties=((lambda trial, p: bool((p >= 0).all()), "softmax gives no negative numbers."),
+               properties=((lambda trial, p: bool((p >= 0).all()), "Softmax gives no negative numbers."),
                            (lambda trial, p: torch.allclose(p.sum(trial.get("dim", -1)).double(),
                                                             torch.ones((), dtype=torch.float64), atol=1e-4),
-                            "the sum along dim must be 1.")))
+                            "The sum along dim must be 1.")))
 
 
 def _ratio(x, dim, of=torch.exp):
@@ -151,9 +151,9 @@ def _jacobian_inputs(generator):
 
 softmax_jacobian = Item("softmax_jacobian", 2, _jacobian_inputs, models.softmax_jacobian, ("jacobian (..., n, n)",),
                         IN_SOFTMAX, gradients=False, properties=(
-    (lambda trial, J: torch.allclose(J, J.transpose(-2, -1), atol=1e-5), "the Jacobian of softmax is symmetric."),
+    (lambda trial, J: torch.allclose(J, J.transpose(-2, -1), atol=1e-5), "The Jacobian of softmax is symmetric."),
     (lambda trial, J: bool((J.diagonal(dim1=-2, dim2=-1) >= 0).all()),
-     "the diagonal is p_i (1 - p_i), never negative: raising x_i raises p_i.")))
+     "The diagonal is p_i (1 - p_i), never negative: raising x_i raises p_i.")))
 
 
 def _outer(p):
@@ -263,10 +263,10 @@ def _mask(generator, *shape):
 attention = Item("attention", 3, _attention_inputs, models.attention, ("output (..., n, d_v)", "weights (..., n, m)"),
                  IN_CODE, uses=("softmax",), free=SDPA, properties=(
     (lambda trial, found: torch.allclose(found[1].sum(dim=-1), torch.ones((), dtype=found[1].dtype), atol=1e-4),
-     "each row of weights must add up to 1, over the keys, its last axis."),
+     "Each row of weights must add up to 1, over the keys, its last axis."),
     (lambda trial, found: trial.get("mask") is None
      or bool((found[1].masked_fill(trial["mask"], 0) == 0).all()),
-     "a key that the mask forbids (False) must get a weight of exactly 0.")))
+     "A key that the mask forbids (False) must get a weight of exactly 0.")))
 
 
 def _scores(Q, K, scale=None):

@@ -325,7 +325,7 @@ def _count_inputs(generator):
 path_counts = Item("path_counts", 1, _count_inputs, residual.path_counts, ("counts, a list of n + 1 numbers",), IN_PATHS,
                    gradients=False,
                    properties=((lambda trial, counts: sum(counts) == 2 ** trial["n_blocks"],
-                                "the counts must add up to 2^n: every path takes or skips each of n blocks."),))
+                                "The counts must add up to 2^n: every path takes or skips each of n blocks."),))
 
 
 @path_counts.mistake("2^n is the number of all paths together. Return how many there are of each length, a list of n + 1 counts.")

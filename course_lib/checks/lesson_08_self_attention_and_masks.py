@@ -206,10 +206,10 @@ def _self_inputs(generator):
 self_attention = Item("self_attention", 2, _self_inputs, models.self_attention,
                       ("output (B, n, d_v)", "weights (B, n, n)"), IN_CODE, free=SDPA, properties=(
     (lambda trial, found: torch.allclose(found[1].sum(dim=-1), torch.ones((), dtype=found[1].dtype), atol=1e-4),
-     "each row of weights must add up to 1, over the keys, its last axis."),
+     "Each row of weights must add up to 1, over the keys, its last axis."),
     (lambda trial, found: trial.get("mask") is None
      or bool((found[1].masked_fill(trial["mask"], 0) == 0).all()),
-     "a word that the mask forbids (False) must get a weight of exactly 0.")))
+     "A word that the mask forbids (False) must get a weight of exactly 0.")))
 
 
 def _projected(X, W_Q, W_K, W_V):

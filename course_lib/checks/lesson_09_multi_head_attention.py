@@ -211,8 +211,8 @@ MultiHeadAttention = Item(
      "without_mask_again: output (B, n, d_model), weights (B, h, n, m)",
      "takes_gradients, a list of names"), IN_OPERATION, uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE,
     probe="build", properties=(
-        (_rows_sum_to_one, "each row of weights must add up to 1, over the keys, its last axis."),
-        (_mask_is_kept, "a key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
+        (_rows_sum_to_one, "Each row of weights must add up to 1, over the keys, its last axis."),
+        (_mask_is_kept, "A key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
 
 
 def _for_heads(mask):
@@ -497,8 +497,8 @@ GroupedQueryAttention = Item(
     ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
      "without_mask_again: output (B, n, d_model), weights (B, h, n, m)", "takes_gradients, a list of names"), IN_OPERATION,
     uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE, kind="transfer", probe="build", properties=(
-        (_rows_sum_to_one, "each row of weights must add up to 1, over the keys, its last axis."),
-        (_mask_is_kept, "a key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
+        (_rows_sum_to_one, "Each row of weights must add up to 1, over the keys, its last axis."),
+        (_mask_is_kept, "A key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
 
 
 class _Groups(grouped_query.GroupedQueryAttention):

@@ -311,7 +311,7 @@ def _rotary_inputs(generator):
 
 rotary = Item("rotary", 3, _rotary_inputs, positional.rotary, ("rotated, the shape of x",), IN_ROTATION, kind="transfer",
               properties=((lambda trial, rotated: torch.allclose(rotated.norm(dim=-1), trial["x"].norm(dim=-1), atol=1e-4),
-                           "a rotation changes no length: each row keeps its norm."),))
+                           "A rotation changes no length: each row keeps its norm."),))
 
 
 def _speeds(x, base, factor=2):

@@ -41,7 +41,7 @@ label_smoothing_loss = Item(
     "label_smoothing_loss", 2, _smoothing_inputs, training.label_smoothing_loss, ("loss, one number",), IN_SMOOTHING,
     free=("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"),
     properties=((lambda trial, loss: loss.item() >= 0,
-                 "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
+                 "The loss must not be negative: it is a mean of -log p, and p is at most 1."),))
 
 
 def _surprise(logits, targets, right, others, log_p=None):

@@ -276,7 +276,7 @@ def _loss_inputs(generator):
 
 causal_lm_loss = Item("causal_lm_loss", 1, _loss_inputs, lm.causal_lm_loss, ("loss, one number",), IN_NEXT,
                       free=("cross_entropy", "CrossEntropyLoss", "nll_loss", "NLLLoss"), properties=(
-    (lambda trial, loss: loss.item() >= 0, "the loss must not be negative: it is a mean of -log p, and p is at most 1."),))
+    (lambda trial, loss: loss.item() >= 0, "The loss must not be negative: it is a mean of -log p, and p is at most 1."),))
 
 
 def _surprise(logits, ids):
@@ -592,7 +592,7 @@ def _nucleus_inputs(generator):
 
 nucleus = Item("nucleus", 2, _nucleus_inputs, lm.nucleus, ("probabilities (..., vocab)",), IN_NUCLEUS, properties=(
     (lambda trial, found: torch.allclose(found.sum(dim=-1), torch.ones((), dtype=found.dtype), atol=1e-4),
-     "the probabilities must sum to 1: what is left is divided by its sum."),))
+     "The probabilities must sum to 1: what is left is divided by its sum."),))
 
 
 def _cut(logits, p, keep, renormalise=True):
@@ -850,7 +850,7 @@ def _perplexity_inputs(generator):
 
 perplexity = Item("perplexity", 1, _perplexity_inputs, lm.perplexity, ("perplexity, a float",), IN_NEXT, uses=("causal_lm_loss",),
                   gradients=False, kind="transfer",
-                  properties=((lambda trial, found: found >= 1, "a perplexity is at least 1: that of a model which is always sure and right."),))
+                  properties=((lambda trial, found: found >= 1, "A perplexity is at least 1: that of a model which is always sure and right."),))
 
 for _name, _sentence, _found in [
     ("mean_of_exponentials", "exp is taken of each token's loss, and then the mean. Take the mean first: one exp of the mean.",

@@ -52,7 +52,7 @@ def sub_layer(x, y, label, fill, lessons, *inputs):
         parts.append(line([(x, y - 4), (middle + place, y - 4), (middle + place, y - 23)], colour))
         if name:
             parts.append(text(middle + place + 9, y - 14, name, 12, colour, weight=600))
-    return [*parts, box(middle, y - 39, label, fill, width=150, height=30, size=13),
+    return [*parts, box(middle, y - 39, label, fill, width=160, height=30, size=13),
             line([(middle, y - 54), (middle, y - 74), (x + 11 * side, y - 74)], INK), plus(x, y - 74),
             *(badge(middle + side * 62 + 25 * (number - (len(lessons) - 1) * (side > 0)), y - 61, lesson)
               for number, lesson in enumerate(lessons)),
@@ -83,7 +83,7 @@ def memory(cross):
 
 def output():
     return [line([(DECODER, 232), (DECODER, 190)], RESIDUAL, 4), badge(DECODER - 76, 172, "12"),
-            box(DECODER, 172, "embeddingᵀ", EMBEDDING, width=118, height=28, size=13),
+            box(DECODER, 172, "output layer", EMBEDDING, width=118, height=28, size=13),
             arrow(DECODER, 158, DECODER, 140), box(DECODER, 124, "softmax", width=90, height=26, size=13),
             arrow(DECODER, 111, DECODER, 94), text(DECODER, 80, "그들 은 고양이 이다", 14, INK, weight=600),
             text(DECODER, 62, "they-TOPIC cat-are", 11, FAINT, italic=True),
@@ -115,10 +115,10 @@ def road():
     own = ("Q", BLUE, -48), ("K", ORANGE, 0), ("V", GREEN, 48)
     parts = [heading("The road", "Thirteen lessons, and the Transformer that they build"), *contents(), *legend()]
     parts += entrance(ENCODER, "they are cats", "", -1) + entrance(DECODER, "<bos> 그들 은 고양이", "they-TOPIC cat", -1)
-    parts += [frame(248, 346, 284, 252), text(380, 366, "encoder block × N", 13, FAINT, "start", 600),
-              badge(512, 366, "11")]
-    parts += [frame(562, 222, 288, 376), text(574, 242, "decoder block × N", 13, FAINT, "start", 600),
-              badge(706, 242, "11")]
+    parts += [frame(248, 346, 284, 252), text(376, 366, "encoder block × N", 12, FAINT, "start", 600),
+              badge(516, 366, "11")]
+    parts += [frame(562, 222, 288, 376), text(571, 242, "decoder block × N", 12, FAINT, "start", 600),
+              badge(710, 242, "11")]
     parts += sub_layer(ENCODER, 594, "self-attention", ATTENTION, ["08", "09"], *own)
     parts += sub_layer(ENCODER, 472, "feed-forward", FEED_FORWARD, ["11"], ("", INK, 0))
     parts += sub_layer(DECODER, 594, "masked self-attention", ATTENTION, ["08", "09"], *own)

@@ -206,7 +206,7 @@ def alignment(x, name, solid, dashed=(), wrong=()):
 
 def links():
     return page(860, 384, heading("Counting the links of one sentence"),
-                *alignment(40, "Gold: three sure links (solid), one merely possible (dashed)", SURE, POSSIBLE),
+                *alignment(40, "Gold: sure links solid, possible ones dashed", SURE, POSSIBLE),
                 *alignment(470, "Predicted: four links, one of them wrong (red)", SURE, wrong=WRONG),
                 text(40, 304, "S = 3 sure links;  P = 4 links that are sure or possible", 13, FAINT, "start"),
                 text(470, 304, "A = 4 predicted links;  3 of them are in S, 3 are in P", 13, FAINT, "start"),
