@@ -256,7 +256,7 @@ def offline(page):
 
 @pytest.mark.browser
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@pytest.mark.parametrize("width", [360, 800, 920, 1280])
 def test_pages_fit_and_have_enough_contrast(offline, looked_at, width, scheme):
     offline.set_viewport_size({"width": width, "height": 800})
     offline.emulate_media(color_scheme=scheme)
