@@ -12,7 +12,7 @@ from ..models import transformer
 from ..models.attention import causal_mask
 from ..models.positional import positional_encoding
 from .draw import ATTEMPTS, decimal, different, telling, whole
-from .observe import search_with
+from .probes import search_with
 from .spec import Item, normal
 
 IN_SMOOTHING, IN_WARMUP, IN_BEAM, IN_CODE = "Label smoothing", "Warm-up", "Beam search", "From formula to code"
