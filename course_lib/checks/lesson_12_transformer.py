@@ -1,4 +1,4 @@
-"""Exercise 12: label smoothing, warm-up, beam search, and the whole Transformer."""
+"""Exercise 12: label smoothing, warm-up, beam search, and the whole Transformer; see train_and_translate.py, too."""
 
 import functools
 import itertools
@@ -14,6 +14,7 @@ from ..models.positional import positional_encoding
 from .draw import ATTEMPTS, decimal, different, telling, whole
 from .probes import search_with
 from .spec import Item, normal
+from .train_and_translate import train, translate
 
 IN_SMOOTHING, IN_WARMUP, IN_BEAM, IN_CODE = "Label smoothing", "Warm-up", "Beam search", "From formula to code"
 
@@ -928,4 +929,4 @@ for _register in (_masks, _embeddings, _targets, _stacks, _outputs, _shared):
     _register()
 
 
-ITEMS = [label_smoothing_loss, warmup_rate, beam_search, Transformer]
+ITEMS = [label_smoothing_loss, warmup_rate, beam_search, Transformer, train, translate]

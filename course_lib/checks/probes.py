@@ -273,6 +273,94 @@ def stack_with(answer, inputs):
         return [first, calls, len(parameters), module(x.clone())]
 
 
+class _EveryOther(torch.nn.Module):
+    """In training, doubles every other feature and drops those between: a dropout that is not random."""
+
+    def forward(self, x):
+        return x * (2 - 2 * (torch.arange(x.size(-1)) % 2)).to(x) if self.training else x
+
+
+class SmallModel(torch.nn.Module):
+    """y = (x W + b) g, which drops half of x in training."""
+
+    def __init__(self, W, b, g):
+        super().__init__()
+        self.W, self.b, self.g = (torch.nn.Parameter(value.clone()) for value in (W, b, g))
+        self.dropout = _EveryOther()
+
+    def forward(self, x):
+        return (self.dropout(x) @ self.W + self.b) * self.g
+
+
+class _Watched(torch.optim.SGD):
+    """SGD that keeps the learning rates of its groups at every step."""
+
+    def step(self, closure=None):
+        self.rates.append([round(float(group["lr"]), 6) for group in self.param_groups])
+        return super().step(closure)
+
+
+@torch.enable_grad()
+def call_and_loop(answer, inputs):
+    """A training loop is called with a `SmallModel` of W, b and g in the mode inputs["mode"], with
+    inputs["batches"], (x, y) pairs, as a list or a generator, with SGD in two groups, with rate(step) =
+    inputs["peak"] / (2 + step), the squared error, and inputs["max_norm"].  The result is a list: what the
+    loop returned, which of these are tensors with a graph, the learning rates of both groups at each
+    optimizer.step(), then W, b and g as they are afterwards.
+    """
+    model = SmallModel(inputs["W"], inputs["b"], inputs["g"]).train(inputs["mode"] == "train")
+    optimizer = _Watched([{"params": [model.W, model.b]}, {"params": [model.g], "lr": inputs["lr"] / 2}],
+                         lr=inputs["lr"])
+    optimizer.rates = []
+    batches = [tuple(batch) for batch in inputs["batches"]]
+    if inputs["batches_in"] == "a generator":
+        batches = (batch for batch in batches)
+
+    def loss(model, batch):
+        x, y = batch
+        return (model(x) - y).pow(2).mean()
+
+    def rate(step):
+        return inputs["peak"] / (2 + step)
+
+    losses = answer(model, batches, optimizer, rate, loss, inputs["max_norm"])
+    graphs = [isinstance(one, torch.Tensor) and one.requires_grad
+              for one in (losses if isinstance(losses, (list, tuple)) else ())]
+    return [losses, graphs, optimizer.rates, *(value.detach() for value in (model.W, model.b, model.g))]
+
+
+class SmallTranslator(torch.nn.Module):
+    """The logits of the next token after each of inputs (1, t), given source (1, m), with dropout."""
+
+    def __init__(self, S, E, W, most):
+        super().__init__()
+        self.S, self.E, self.W = (torch.nn.Parameter(value.clone()) for value in (S, E, W))
+        self.dropout, self.calls, self.most = torch.nn.Dropout(0.5), 0, most
+
+    def forward(self, source, inputs):
+        self.calls += 1
+        if self.calls > self.most:
+            raise _Endless
+        back = torch.arange(inputs.size(1))[:, None] - torch.arange(inputs.size(1))
+        nearby = torch.where(back >= 0, 0.5 ** back.clamp(min=0), 0.0) @ self.E[inputs]    # (1, t, d)
+        order = 1 / (1 + torch.arange(source.size(1)))
+        read = (order[:, None] * self.S[source]).sum(dim=1, keepdim=True)                 # (1, 1, d)
+        return self.dropout(torch.tanh(nearby + read)) @ self.W
+
+
+def call_and_translate(answer, inputs):
+    """A function that translates is given a `SmallTranslator` of S, E and W in the mode inputs["mode"].
+    Dropout draws from inputs["seed"].  The result is "endless" where nothing ends a translation."""
+    most = 4 * (1 + inputs["max_len"]) * len(inputs["sentences"])
+    model = SmallTranslator(inputs["S"], inputs["E"], inputs["W"], most).train(inputs["mode"] == "train")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(inputs["seed"])
+        try:
+            return answer(model, *(inputs[name] for name in ("sentences", "bos_id", "eos_id", "max_len")))
+        except _Endless:
+            return ENDLESS
+
+
 def _model_of(given):
     """step(ids) of `call_and_draw`, under the name of its table."""
     table = given.get("table")
@@ -282,4 +370,5 @@ def _model_of(given):
 # How an answer is put to use; a lesson whose answers are no plain functions of data adds its own.
 PROBES = {"call": call, "decode": decode_with, "search": search_with, "build": build_with,
           "functions": call_with_functions, "watched": call_watched, "traced": call_and_trace,
-          "trained": call_and_train, "draws": call_and_draw, "stack": stack_with}
+          "trained": call_and_train, "draws": call_and_draw, "stack": stack_with, "loop": call_and_loop,
+          "translated": call_and_translate}
