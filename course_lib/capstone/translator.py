@@ -5,7 +5,7 @@ import torch
 from ..data.batches import pad_batch
 from ..data.english_korean import ENGLISH, KOREAN, text, translate
 from ..data.vocab import BOS, EOS, PAD, Vocab
-from ..decoding import greedy_batch
+from ..decoding import beam_search, greedy_batch
 from ..metrics import exact_match
 from ..runtime import device
 
@@ -17,7 +17,7 @@ LONGEST = 90  # Korean tokens; a sentence of 40 English words has about 60
 class Translator:
     """A model with forward(src, tgt, pad_id), and the learner's greedy_decode and beam_search."""
 
-    def __init__(self, model, greedy_decode, beam_search=None):
+    def __init__(self, model, greedy_decode, beam_search=beam_search):
         self.model, self.greedy_decode, self.beam_search = model.to(device()), greedy_decode, beam_search
 
     def tensors(self, some):

@@ -305,8 +305,8 @@ def call_and_loop(answer, inputs):
     """A training loop is called with a `SmallModel` of W, b and g in the mode inputs["mode"], with
     inputs["batches"], (x, y) pairs, as a list or a generator, with SGD in two groups, with rate(step) =
     inputs["peak"] / (2 + step), the squared error, and inputs["max_norm"].  The result is a list: what the
-    loop returned, which of these are tensors with a graph, the learning rates of both groups at each
-    optimizer.step(), then W, b and g as they are afterwards.
+    loop returned, to five digits, which of these are tensors with a graph, the learning rates of both groups
+    at each optimizer.step(), then W, b and g as they are afterwards.
     """
     model = SmallModel(inputs["W"], inputs["b"], inputs["g"]).train(inputs["mode"] == "train")
     optimizer = _Watched([{"params": [model.W, model.b]}, {"params": [model.g], "lr": inputs["lr"] / 2}],
@@ -323,9 +323,10 @@ def call_and_loop(answer, inputs):
     def rate(step):
         return inputs["peak"] / (2 + step)
 
-    losses = answer(model, batches, optimizer, rate, loss, inputs["max_norm"])
-    graphs = [isinstance(one, torch.Tensor) and one.requires_grad
-              for one in (losses if isinstance(losses, (list, tuple)) else ())]
+    losses, graphs = answer(model, batches, optimizer, rate, loss, inputs["max_norm"]), []
+    if isinstance(losses, (list, tuple)):
+        graphs = [isinstance(one, torch.Tensor) and one.requires_grad for one in losses]
+        losses = [float(f"{one:.5g}") if type(one) is float else one for one in losses]
     return [losses, graphs, optimizer.rates, *(value.detach() for value in (model.W, model.b, model.g))]
 
 
