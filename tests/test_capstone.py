@@ -301,6 +301,18 @@ def test_the_page_tells_whose_is_what(model, tmp_path, capsys, monkeypatch):
     assert "loss" in curve.axes[0].get_ylabel() and curve is not picture
 
 
+def test_the_page_shows_what_beam_search_finds_where_that_differs(model):
+    def searched(step, state, bos_id, eos_id, beam, max_len):
+        assert (bos_id, eos_id, beam) == (BOS, EOS, 4)
+        return beam_search(step, state, bos_id, eos_id, beam, max_len)
+    result = trainer.Result(Translator(model, greedy_decode, searched), [1.0], 1.0, [], set())
+    found = {beam: result.translate("they are cats", beam=beam) for beam in (1, 4)}
+    assert found[1] != found[4] and result.compared("they are cats") == (
+        f"{found[1]} (with a beam of 4: {found[4]})")
+    result.translator.beam_search = lambda *given: greedy_decode(*given[:4], given[5])
+    assert result.compared("they are cats") == found[1]
+
+
 def test_the_maps_are_of_every_head_and_of_the_last_block(model):
     english, korean, weights = Translator(model, greedy_decode).maps("they are cats")
     assert weights.shape == (2, len(korean), len(english)) and korean[-1] == "<eos>"

@@ -8,7 +8,6 @@ from IPython.display import display
 
 from .. import plots
 from .trainer import BATCH, GOAL, SAMPLES, SHOWN
-from .translator import BEAM
 
 SENTENCE = SAMPLES[-1]
 
@@ -22,7 +21,7 @@ def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
     html = _template().render(
         parts=[(part, part.name in result.ran) for part in result.parts], goal=f"{GOAL:.0%}",
         own=sum(part.mine for part in result.parts), right=f"{result.right:.1%}",
-        beam=BEAM, written=[(sentence, *_written(result, sentence)) for sentence in sentences],
+        written=[(sentence, _written(result, sentence)) for sentence in sentences],
         pictures=[_inline(picture) for picture in (learning, looking) if picture])
     Path(path).write_text(html, encoding="utf-8")
     print(f"Your page: {Path(path).name}, beside this notebook. Open it in a browser.")
@@ -56,11 +55,10 @@ def maps(result):
 
 
 def _written(result, sentence):
-    """What greedy decoding and beam search make of a sentence."""
     try:
-        return result.translate(sentence), result.translate(sentence, beam=BEAM)
+        return result.compared(sentence)
     except ValueError as problem:
-        return f"({problem})", ""
+        return f"({problem})"
 
 
 def _inline(picture):

@@ -54,6 +54,11 @@ class Result:
         beam search.  Raises ValueError if the sentence is outside the grammar."""
         return self.translator.write(sentence, beam=beam)
 
+    def compared(self, sentence):
+        """The greedy translation, and behind it that of beam search if it is another one."""
+        greedy, searched = self.translate(sentence), self.translate(sentence, beam=BEAM)
+        return greedy if searched == greedy else f"{greedy} (with a beam of {BEAM}: {searched})"
+
 
 def train(parts, Transformer, label_smoothing_loss, warmup_rate, beam_search=None, loop=None, steps=1600,
           seed=0):
