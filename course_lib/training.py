@@ -75,6 +75,26 @@ def fit(parameters, loss, steps, lr=1e-2, max_norm=None, rate=None, label="train
     return losses
 
 
+def train(model, batches, optimizer, rate, loss, max_norm):
+    """The same loop for any model, optimizer and schedule: one step for each batch.  Returns the losses.
+
+    batches: an iterable of whatever loss(model, batch) -> scalar takes.  rate(step): the learning rate of all
+    parameters, step from 1.  max_norm: clip the gradient of all of them together to that norm.  Exercise 12
+    """
+    model.train()
+    losses = []
+    for step, batch in enumerate(batches, start=1):
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step)
+        error = loss(model, batch)
+        optimizer.zero_grad()
+        error.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        optimizer.step()
+        losses.append(error.item())
+    return losses
+
+
 def _clip(parameters, max_norm):
     """Replace the gradients by clipped ones; max_norm None leaves them as they are."""
     with_grad = [p for p in parameters if p.grad is not None]

@@ -24,7 +24,7 @@ ATTENTION = """def attention(Q, K, V, mask=None):
 WRONG, RIGHT = (ATTENTION.format(scale=scale) for scale in ("", " / math.sqrt(Q.size(-1))"))
 SMALL = """from course_lib.capstone import trainer
 trainer.CORPUS, trainer.HELD_OUT, trainer.LONGEST, trainer.GOAL = 200, 4, 5, 0.0
-mine = capstone.train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=20)"""
+mine = capstone.train(parts, Transformer, label_smoothing_loss, warmup_rate, beam_search, train, steps=20)"""
 
 pytestmark = pytest.mark.browser
 

@@ -14,12 +14,13 @@ from course_lib.capstone.parts import EXERCISES
 from course_lib.capstone.translator import Translator
 from course_lib.data.english_korean import pairs, text, translate
 from course_lib.data.vocab import BOS, EOS, PAD
-from course_lib.decoding import greedy_batch, greedy_decode
+from course_lib.decoding import beam_search, greedy_batch, greedy_decode
 from course_lib.models.transformer import Transformer
 from course_lib.training import label_smoothing_loss, warmup_rate
+from course_lib.training import train as loop
 
 NAMES = [name for names in EXERCISES.values() for name in names]
-OWN = (Transformer, label_smoothing_loss, warmup_rate)
+OWN = (Transformer, label_smoothing_loss, warmup_rate, beam_search, loop)
 SOLUTIONS = exercise.ROOT / "solutions"
 
 
@@ -129,7 +130,47 @@ def test_the_samples_change_while_it_learns(monkeypatch, tmp_path, capsys):
 def test_everything_of_ones_own_runs(small):
     ran = train(capstone.gather(SOLUTIONS)).ran
     # the Transformer of the library, used here, is made of the library's blocks
-    assert ran == {"greedy_decode", "layer_norm", "Transformer", "label_smoothing_loss", "warmup_rate"}
+    assert ran == {"greedy_decode", "layer_norm", "Transformer", "label_smoothing_loss", "warmup_rate",
+                   "beam_search", "train"}
+
+
+def test_it_is_trained_by_ones_own_loop_and_decoded_by_ones_own_search(small, capsys):
+    """The learner's loop, not the library's, decides what is learned; with neither, lines say so."""
+    seen = []
+
+    def watched(model, batches, optimizer, rate, loss, max_norm):
+        def kept(model, batch):
+            seen.append((model.training, optimizer.param_groups[0]["lr"]))
+            return loss(model, batch)
+        return loop(model, batches, optimizer, rate, kept, max_norm)
+    parts = capstone.gather(SOLUTIONS)
+    mine = train(parts, (*OWN[:4], watched), steps=3)
+    assert len(mine.losses) == 3 and all(training for training, _ in seen[-3:])
+    rates = [warmup_rate(step, 8, trainer.WARMUP) * (1 - step / 3) for step in (1, 2, 3)]
+    assert [rate for _, rate in seen[-3:]] == rates
+    told = capsys.readouterr().out
+    assert "✓ train: yours" in told and "✓ beam_search: yours" in told
+    librarys = train(parts, OWN[:3], steps=3)
+    told = capsys.readouterr().out
+    assert "· train: the library's, because it was not passed to capstone.train" in told
+    assert "· beam_search: the library's" in told and librarys.losses == mine.losses
+    assert not librarys.ran & {"train", "beam_search"}
+
+
+def test_a_loop_that_does_not_pass_is_replaced(small, tmp_path, capsys):
+    def forgets(model, batches, optimizer, rate, loss, max_norm):
+        return []
+    result = train(capstone.gather(tmp_path), (*OWN[:4], forgets))
+    assert len(result.losses) == 3 and "train" not in result.ran
+    assert "· train: the library's, because yours does not pass yet" in capsys.readouterr().out
+
+
+def test_a_loop_that_reads_all_batches_first_changes_nothing(small, tmp_path):
+    def eager(model, batches, *others):
+        return loop(model, list(batches), *others)
+    parts = capstone.gather(tmp_path)
+    result = train(parts, (*OWN[:4], eager))
+    assert result.losses == train(parts).losses and {"Transformer", "train"} <= result.ran
 
 
 def test_with_the_solutions_the_heads_call_attention(small):
@@ -160,15 +201,17 @@ def test_an_error_points_to_the_part_it_arose_in(small, tmp_path, hand_in):
 
 
 def test_an_error_of_nobodys_part_is_shown_as_it_is(small, tmp_path, monkeypatch):
-    monkeypatch.setattr(trainer, "_update", lambda *given: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
+    def broken(*given):
+        yield 1 / 0
+    monkeypatch.setattr(trainer, "batches", broken)
+    with pytest.raises(ZeroDivisionError):    # below the learner's training loop, and not in it
         train(capstone.gather(tmp_path))
 
 
 def test_an_answer_of_this_notebook_that_does_not_pass_is_replaced(small, tmp_path, capsys):
     def warmup_rate(step, d_model, warmup_steps):
         return 0.0
-    result = train(capstone.gather(tmp_path), (*OWN[:2], warmup_rate))
+    result = train(capstone.gather(tmp_path), (*OWN[:2], warmup_rate, *OWN[3:]))
     found = {part.name: part for part in result.parts}
     assert not found["warmup_rate"].mine and found["Transformer"].mine
     assert "· warmup_rate: the library's, because yours does not pass yet" in capsys.readouterr().out
@@ -256,6 +299,18 @@ def test_the_page_tells_whose_is_what(model, tmp_path, capsys, monkeypatch):
     assert picture._repr_png_().startswith(b"\x89PNG") and "mine.html" in capsys.readouterr().out
     curve, = shown    # the loss, above the maps that the cell ends with
     assert "loss" in curve.axes[0].get_ylabel() and curve is not picture
+
+
+def test_the_page_shows_what_beam_search_finds_where_that_differs(model):
+    def searched(step, state, bos_id, eos_id, beam, max_len):
+        assert (bos_id, eos_id, beam) == (BOS, EOS, 4)
+        return beam_search(step, state, bos_id, eos_id, beam, max_len)
+    result = trainer.Result(Translator(model, greedy_decode, searched), [1.0], 1.0, [], set())
+    found = {beam: result.translate("they are cats", beam=beam) for beam in (1, 4)}
+    assert found[1] != found[4] and result.compared("they are cats") == (
+        f"{found[1]} (with a beam of 4: {found[4]})")
+    result.translator.beam_search = lambda *given: greedy_decode(*given[:4], given[5])
+    assert result.compared("they are cats") == found[1]
 
 
 def test_the_maps_are_of_every_head_and_of_the_last_block(model):

@@ -143,7 +143,8 @@ def test_the_process_knows_no_answer_and_no_secret(kernel):
     loaded = "[m[11:] or '.' for m in __import__('sys').modules if m.startswith('course_lib')]"
     names = set(run(kernel, f"raise Exception(' '.join({loaded}))").split()[1:])
     assert {name for name in names if not name.startswith(("grading.kernels", "grading.sandbox"))} <= {
-        ".", "runtime", "checks", "checks.observe", "checks.libraries", "grading", "grading.limits"}
+        ".", "runtime", "checks", "checks.observe", "checks.probes", "checks.libraries", "grading",
+        "grading.limits"}
     assert os.environ["SECRET_TOKEN"] == "hush"
     assert run(kernel, "import os\ntold = str(os.environ) + open('/proc/self/environ').read()\n"
                        "assert 'COURSE_STATIC' in told and 'hush' not in told") is None

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import checks, decoding, metrics
+from course_lib import checks, decoding, metrics, training
 from course_lib.checks.judge import examine
 from course_lib.data import batches
 from course_lib.models import attention as attentions
@@ -401,6 +401,92 @@ named("beam_search", "eos_is_a_word")(lambda *given: extended(
     *given, cut=lambda words, eos: words[:words.index(eos)] if eos in words else words))
 named("beam_search", "eos_is_dropped")(lambda *given: extended(
     *given, cut=lambda words, eos: [word for word in words if word != eos]))
+
+
+def in_order(*order):
+    """A training loop as learners write it, its lines in another order, some of them left out."""
+    def loop(model, batches, optimizer, rate, loss, max_norm):
+        model.train()
+        losses = []
+        for step, batch in enumerate(batches, start=1):
+            optimizer.param_groups[0]["lr"] = optimizer.param_groups[1]["lr"] = rate(step)
+            value = loss(model, batch)
+            lines = {"zero": optimizer.zero_grad, "backward": value.backward, "step": optimizer.step,
+                     "clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), max_norm)}
+            for line in order:
+                lines[line]()
+            losses.append(value.item())
+        return losses
+    return loop
+
+
+for name, *order in (("steps_unclipped", "zero", "backward", "step", "clip"),
+                     ("steps_unclipped", "zero", "clip", "backward", "step"),
+                     ("steps_unclipped", "backward", "step", "zero"),
+                     ("gradients_not_zeroed", "backward", "clip", "step"),
+                     ("parameters_never_change", "backward", "zero", "clip", "step"),
+                     ("parameters_never_change", "backward", "clip", "zero", "step"),
+                     ("parameters_never_change", "zero", "clip", "step"),
+                     ("step_before_backward", "step", "zero", "backward", "clip"),
+                     ("step_missing", "zero", "backward", "clip")):
+    named("train", name)(in_order(*order))
+
+
+def looped(**changes):
+    """The library's loop with some of its arguments changed."""
+    def loop(model, batches, optimizer, rate, loss, max_norm):
+        given = {"model": model, "batches": batches, "optimizer": optimizer, "rate": rate, "loss": loss,
+                 "max_norm": max_norm}
+        return training.train(**given | {name: change(given[name]) for name, change in changes.items()})
+    return loop
+
+
+named("train", "rate_from_step_0")(looped(rate=lambda rate: lambda step: rate(step - 1)))
+named("train", "rate_set_once")(looped(rate=lambda rate: lambda step: rate(1)))
+named("train", "max_norm_taken_as_1")(looped(max_norm=lambda most: 1.0))
+named("train", "steps_unclipped")(looped(max_norm=lambda most: math.inf))
+named("train", "first_batch_only")(looped(batches=lambda batches: list(batches)[:1]))
+
+
+@named("train", "losses_keep_their_graph")
+def _(model, batches, optimizer, rate, loss, max_norm):
+    kept = []
+
+    def keeping(model, batch):
+        kept.append(loss(model, batch))
+        return kept[-1]
+    training.train(model, batches, optimizer, rate, keeping, max_norm)
+    return kept
+
+
+@named("train", "evaluation_mode_switched_on")
+def _(model, *given):
+    train, model.train = model.train, lambda: train(False)
+    return training.train(model, *given)
+
+
+def greedy(model, sentences, bos_id, eos_id, max_len, inputs=lambda tokens: tokens):
+    model.eval()
+    found = []
+    for sentence in sentences:
+        tokens = [bos_id]
+        while len(tokens) <= max_len:
+            token = model(torch.tensor([sentence]), torch.tensor([inputs(tokens)]))[0, -1].argmax().item()
+            if token == eos_id:
+                break
+            tokens.append(token)
+        found.append(tokens[1:])
+    return found
+
+
+named("translate", "only_the_last_token_given")(
+    lambda *given: greedy(*given, inputs=lambda tokens: tokens[-1:]))
+named("translate", "first_position_read")(lambda *given: greedy(*given, inputs=lambda tokens: tokens[:1]))
+named("translate", "one_token_short")(lambda *given: greedy(*given[:4], given[4] - 1))
+named("translate", "translation_never_ends")(lambda *given: greedy(*given[:4], 10 ** 6))
+named("translate", "first_sentence_only")(lambda model, some, *given: greedy(model, some[:1], *given))
+named("translate", "source_reversed_for_translation")(
+    lambda model, some, *given: greedy(model, [one[::-1] for one in some], *given))
 
 
 # ---------------------------------------------------------------- arguments that are not used

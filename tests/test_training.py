@@ -1,10 +1,13 @@
-"""Label smoothing is torch's; the warm-up is eq. 3 of Vaswani et al. 2017."""
+"""Label smoothing is torch's; the warm-up is eq. 3 of Vaswani et al. 2017; both loops do the same."""
+
+import copy
 
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional as F
 
-from course_lib.training import label_smoothing_loss, sequence_loss, warmup_rate
+from course_lib.training import fit, label_smoothing_loss, sequence_loss, train, warmup_rate
 
 PAD = 0
 
@@ -49,3 +52,34 @@ def test_warm_up_climbs_in_a_line_and_falls_as_one_over_the_root():
     assert rates[1999] == pytest.approx(rates[3999] / 2) and rates[15999] == pytest.approx(rates[3999] / 2)
     assert rates[3999] == pytest.approx(7e-4, rel=0.01)                 # the paper's own summit
     assert warmup_rate(10, 64, 20) == pytest.approx(2 * warmup_rate(10, 256, 20))
+
+
+@pytest.mark.parametrize("max_norm", [0.05, 0.5, 100.0])
+def test_the_loop_for_any_model_is_the_one_of_lesson_01(max_norm):
+    """`fit` counts its steps from 0, takes its rate as a factor, and clips by the course's own function."""
+    torch.manual_seed(0)
+    first, data = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1)), torch.randn(12, 5, 4)
+    second = copy.deepcopy(first)
+
+    def loss(model, batch):
+        return (model(batch[:, :3]) - batch[:, 3:]).pow(2).mean()
+    one = train(first, iter(data), torch.optim.Adam(first.parameters()),
+                lambda step: 0.1 * warmup_rate(step, 4, 5), loss, max_norm)
+    two = fit(second, lambda step: loss(second, data[step]), 12, lr=0.1, max_norm=max_norm,
+              rate=lambda step: warmup_rate(step + 1, 4, 5))
+    assert one == pytest.approx(two, rel=1e-4) and all(isinstance(number, float) for number in one)
+    for left, right in zip(first.parameters(), second.parameters(), strict=True):
+        torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)
+
+
+def test_the_loop_sets_every_group_and_trains_in_training_mode():
+    model = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 1)).eval()
+    optimizer = torch.optim.SGD([{"params": part.parameters(), "lr": 9.0} for part in model])
+    modes = []
+
+    def loss(model, batch):
+        modes.append([part.training for part in model.modules()])
+        return model(batch).sum()
+    train(model, [torch.ones(1, 2)] * 3, optimizer, lambda step: step / 10, loss, 1.0)
+    assert [group["lr"] for group in optimizer.param_groups] == [0.3, 0.3]
+    assert modes == [[True] * 3] * 3

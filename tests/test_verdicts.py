@@ -10,7 +10,7 @@ from torch import nn
 
 from course_lib import checks
 from course_lib.checks.judge import examine
-from course_lib.checks.observe import build_with
+from course_lib.checks.probes import build_with
 from course_lib.decoding import beam_search
 from course_lib.models import convolution, lm, residual
 from course_lib.models.attention import MultiHeadAttention, attention, self_attention

@@ -56,7 +56,7 @@ def maps(result):
 
 def _written(result, sentence):
     try:
-        return result.translate(sentence)
+        return result.compared(sentence)
     except ValueError as problem:
         return f"({problem})"
 

@@ -1,9 +1,9 @@
-"""Training the learner's Transformer on English to Korean, in about half a minute."""
+"""Training the learner's Transformer on English to Korean with the learner's own loop, in half a minute."""
 
 import linecache
 import sys
 import traceback
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
@@ -11,19 +11,20 @@ from torch import nn
 from tqdm.auto import tqdm
 
 from .. import checks
-from ..answers.parts import of_this_notebook
+from ..answers.parts import Part, of_this_notebook
 from ..data.batches import batches
 from ..data.english_korean import pairs
 from ..data.vocab import PAD
 from ..runtime import seed as set_seed
 from ..runtime import static
-from .translator import ENGLISH, KOREAN, Translator
+from .translator import BEAM, ENGLISH, KOREAN, Translator
 
 STEM = "12_transformer"
 GOAL = 0.95
 SIZES = {"d_model": 64, "h": 4, "d_ff": 256, "N": 2}
-WARMUP, SMOOTHING, BATCH = 200, 0.1, 32
+WARMUP, SMOOTHING, BATCH, MAX_NORM = 200, 0.1, 32, 1.0
 CORPUS, HELD_OUT, LONGEST = 40_000, 300, 12  # sentence pairs; the longest has so many English words
+GIVEN = ("_Watched.", "_train.")  # what the training loop calls, apart from the model
 SHOWN = ("they are cats", "I am a student")
 SAMPLES = ("they are cats", "the teacher reads a book and the students like cats")
 SAMPLED = (25, 100, 200, 400, 800, 1600)  # the steps after which SAMPLES are translated: most changes early
@@ -48,30 +49,45 @@ class Result:
     parts: list
     ran: set
 
-    def translate(self, sentence):
-        """The Korean translation of an English sentence.  Raises ValueError if it is outside the grammar."""
-        return self.translator.write(sentence)
+    def translate(self, sentence, beam=1):
+        """The Korean translation of an English sentence, by greedy decoding or, if beam is larger than 1, by
+        beam search.  Raises ValueError if the sentence is outside the grammar."""
+        return self.translator.write(sentence, beam=beam)
+
+    def compared(self, sentence):
+        """The greedy translation, and behind it that of beam search if it is another one."""
+        greedy, searched = self.translate(sentence), self.translate(sentence, beam=BEAM)
+        return greedy if searched == greedy else f"{greedy} (with a beam of {BEAM}: {searched})"
 
 
-def train(parts, Transformer, label_smoothing_loss, warmup_rate, steps=1600, seed=0):
+def train(parts, Transformer, label_smoothing_loss, warmup_rate, beam_search=None, loop=None, steps=1600,
+          seed=0):
     """Assemble the model, train it, and translate held-out sentences.  Returns a Result.
 
-    parts: from `gather`.  Transformer, label_smoothing_loss, warmup_rate: the answers to exercise 12.  If one
-    of the latter two does not pass its check, the library's is used, and a line says so.
+    parts: from `gather`.  The others: the answers to exercise 12, `loop` being the one called train.  If one
+    of them, other than the Transformer, does not pass its check, the library's is used, and a line says so.
 
     Raises CapstoneError if the Transformer itself does not pass, if an error occurs (naming the part in which
     it occurred), and if the result is below GOAL (saying how far it is).
     """
     seed = set_seed(seed)
     found = dict(parts.parts)
-    for answer in (Transformer, label_smoothing_loss, warmup_rate):
-        part = of_this_notebook(STEM, checks.items(STEM)[answer.__name__], answer)
+    for name, answer in {"Transformer": Transformer, "label_smoothing_loss": label_smoothing_loss,
+                         "warmup_rate": warmup_rate, "beam_search": beam_search, "train": loop}.items():
+        part = _part(checks.items(STEM)[name], answer)
         if part.name == "Transformer" and not part.mine:
             raise CapstoneError(f"The capstone needs your own Transformer: {part.why}")
         found[part.name] = part
         print(part.line)
     with _pointing(list(found.values())):
         return _train({name: part.answer for name, part in found.items()}, list(found.values()), steps, seed)
+
+
+def _part(item, answer):
+    """The Part for an answer to exercise 12; for None, the library's."""
+    if answer is None:
+        return Part(item.name, STEM, item.reference, "it was not passed to capstone.train")
+    return of_this_notebook(STEM, item, answer)
 
 
 def _owner(code, parts):
@@ -83,7 +99,10 @@ def _owner(code, parts):
 
 @contextmanager
 def _pointing(parts):
-    """Turn an error in a learner's part into a CapstoneError that names the exercise."""
+    """Turn an error in a learner's part into a CapstoneError that names the exercise.
+
+    The learner's training loop calls functions of this file: what goes wrong in these is not the loop's.
+    """
     try:
         yield
     except CapstoneError:
@@ -91,6 +110,8 @@ def _pointing(parts):
     except Exception as problem:
         for frame, line in reversed(list(traceback.walk_tb(problem.__traceback__))):
             part = _owner(frame.f_code, parts)
+            if frame.f_code.co_filename == __file__ and frame.f_code.co_qualname.startswith(GIVEN):
+                break
             if part:
                 raise CapstoneError(f"{type(problem).__name__} in your {part.name}: {problem}\n"
                                     f"    Line: {linecache.getline(part.file, line).strip()}\n"
@@ -107,26 +128,19 @@ def _train(use, parts, steps, seed):
     torch.manual_seed(seed)
     model = use["Transformer"](len(ENGLISH), len(KOREAN), **SIZES)
     _use_norm(model, use["layer_norm"])
-    translator = Translator(model, use["greedy_decode"])
+    translator = Translator(model, use["greedy_decode"], use["beam_search"])
     optimizer = torch.optim.Adam(model.parameters(), betas=(0.9, 0.98), eps=1e-9)    # section 5.3
     draw = batches([pair.english for pair in corpus], BATCH, torch.Generator().manual_seed(seed))
-    losses, ran = [], set()
-    with tqdm(total=steps, desc="training", disable=static(), leave=False) as bar:
-        for step in range(1, steps + 1):
-            src, tgt = translator.tensors([corpus[row] for row in next(draw)])
-            with _noting(ran, parts) if step == 1 else nullcontext():
-                # a linear decay to 0, which the paper does not use, makes up for the few steps
-                rate = use["warmup_rate"](step, SIZES["d_model"], WARMUP) * (1 - step / steps)
-                optimizer.param_groups[0]["lr"] = float(rate)
-                loss = use["label_smoothing_loss"](model(src, tgt, PAD), tgt[:, 1:], SMOOTHING, PAD)
-                losses.append(_update(model, optimizer, loss))
-            if (step in SAMPLED or step == steps) and not static():
-                bar.write(_samples(translator, step))
-            bar.set_postfix(loss=f"{losses[-1]:.3f}", refresh=False)
-            bar.update()
+    given = (translator.tensors([corpus[row] for row in next(draw)]) for _ in range(steps))
+    ran = set()
+    with tqdm(total=steps, desc="training", disable=static(), leave=False) as bar, _noting(ran, parts):
+        watched = _Watched(use, translator, steps, bar)
+        losses = use["train"](model, given, optimizer, watched.rate, watched.loss, MAX_NORM)
+        watched.after_a_step()
     model.eval()
     with _noting(ran, parts):
         translator.write(SHOWN[0])
+        translator.write(SHOWN[0], beam=BEAM)
     result = Result(translator, losses, translator.right(held_out), parts, ran)
     if result.right < GOAL:
         raise CapstoneError(f"{result.right:.0%} of {len(held_out)} held-out sentences are right to the last "
@@ -135,19 +149,40 @@ def _train(use, parts, steps, seed):
     return result
 
 
+class _Watched:
+    """The rate and the loss that the training loop is given; they show how far it is."""
+
+    def __init__(self, use, translator, steps, bar):
+        self.use, self.translator, self.steps, self.bar = use, translator, steps, bar
+        self.step, self.value = 0, None
+
+    def rate(self, step):
+        """Warm-up, then a linear decay to 0, which the paper does not use: it makes up for the few steps."""
+        return float(self.use["warmup_rate"](step, SIZES["d_model"], WARMUP) * (1 - step / self.steps))
+
+    def loss(self, model, batch):
+        """The smoothed loss of (src, tgt).  The loop calls it once for each step."""
+        if self.step:
+            self.after_a_step()
+        src, tgt = batch
+        loss = self.use["label_smoothing_loss"](model(src, tgt, PAD), tgt[:, 1:], SMOOTHING, PAD)
+        self.step, self.value = self.step + 1, loss.item()
+        return loss
+
+    def after_a_step(self):
+        """Show the loss, and at some steps what the model translates now; after the first, note no calls."""
+        sys.setprofile(None)
+        if (self.step in SAMPLED or self.step == self.steps) and not static():
+            self.bar.write(_samples(self.translator, self.step))
+        self.bar.set_postfix(loss=f"{self.value:.3f}", refresh=False)
+        self.bar.update()
+
+
 def _samples(translator, step):
     """The translations of SAMPLES so far, one per line, cut short: an untrained model repeats itself."""
     heads = [f"step {step:4d}  ", " " * 11]
     return "\n".join(f"{head}{sentence} → {translator.write(sentence, longest=20)}"
                      for head, sentence in zip(heads, SAMPLES, strict=True))
-
-
-def _update(model, optimizer, loss):
-    optimizer.zero_grad()
-    loss.backward()
-    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-    optimizer.step()
-    return loss.item()
 
 
 class _OwnNorm(nn.LayerNorm):

@@ -5,19 +5,20 @@ import torch
 from ..data.batches import pad_batch
 from ..data.english_korean import ENGLISH, KOREAN, text, translate
 from ..data.vocab import BOS, EOS, PAD, Vocab
-from ..decoding import greedy_batch
+from ..decoding import beam_search, greedy_batch
 from ..metrics import exact_match
 from ..runtime import device
 
 ENGLISH, KOREAN = Vocab(ENGLISH), Vocab(KOREAN)
+BEAM = 4
 LONGEST = 90  # Korean tokens; a sentence of 40 English words has about 60
 
 
 class Translator:
-    """A model with forward(src, tgt, pad_id) and the learner's greedy_decode."""
+    """A model with forward(src, tgt, pad_id), and the learner's greedy_decode and beam_search."""
 
-    def __init__(self, model, greedy_decode):
-        self.model, self.greedy_decode = model.to(device()), greedy_decode
+    def __init__(self, model, greedy_decode, beam_search=beam_search):
+        self.model, self.greedy_decode, self.beam_search = model.to(device()), greedy_decode, beam_search
 
     def tensors(self, some):
         """src (B, m), tgt (B, n + 2) with <bos> and <eos>, of a list of pairs."""
@@ -37,8 +38,9 @@ class Translator:
         logits = self.model(src, torch.cat([written, unknown], dim=1), PAD)
         return logits[:, -1].cpu(), (src, written)
 
-    def write(self, sentence, longest=LONGEST):
-        """The Korean translation of an English sentence by greedy_decode, with at most `longest` tokens.
+    def write(self, sentence, longest=LONGEST, beam=1):
+        """The Korean translation of an English sentence, with at most `longest` tokens: by greedy_decode, or
+        by beam_search if beam is larger than 1.
 
         Raises ValueError if the sentence is outside the grammar.
         """
@@ -48,7 +50,9 @@ class Translator:
             logits, state = self.step(torch.tensor([token]), state)
             return logits[0], state
 
-        return text(KOREAN.decode(self.greedy_decode(step, (src, src[:, :0]), BOS, EOS, longest)))
+        begin = step, (src, src[:, :0]), BOS, EOS
+        tokens = self.beam_search(*begin, beam, longest) if beam > 1 else self.greedy_decode(*begin, longest)
+        return text(KOREAN.decode(tokens))
 
     def right(self, some):
         """The fraction of pairs that are translated exactly."""

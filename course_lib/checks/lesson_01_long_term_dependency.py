@@ -655,7 +655,7 @@ def _windows(X, h_0, window, W_xh, W_hh, b_h, begins=lambda t, window: t % windo
 
 
 def _lost_within_a_window(answer, trial):
-    from .observe import call_and_trace
+    from .probes import call_and_trace
     _, depends = call_and_trace(answer, {**trial, "window": 3})
     return (f"With a window of 3, H[:, 5] and X[:, 4] are in the same window, but the gradient between them is {depends[5, 4]:.3f}. "
             "Within a window gradients should flow.")

@@ -839,9 +839,9 @@ def _trained(model, optimizer, source, target, pad_id, inputs=slice(None, -1), t
 
 
 def _copies_its_input(answer, trial):
-    from .observe import _TableModel
+    from .probes import TableModel
     source, target = trial["batches"][0]
-    model = _TableModel(trial["E"], trial["S"])
+    model = TableModel(trial["E"], trial["S"])
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     with torch.enable_grad():
         losses = [answer(model, optimizer, source, target, trial["pad_id"]) for _ in range(21)]

@@ -1,4 +1,4 @@
-"""Exercise 12: label smoothing, warm-up, beam search, and the whole Transformer."""
+"""Exercise 12: label smoothing, warm-up, beam search, and the whole Transformer; see train_and_translate.py, too."""
 
 import functools
 import itertools
@@ -12,8 +12,9 @@ from ..models import transformer
 from ..models.attention import causal_mask
 from ..models.positional import positional_encoding
 from .draw import ATTEMPTS, decimal, different, telling, whole
-from .observe import search_with
+from .probes import search_with
 from .spec import Item, normal
+from .train_and_translate import train, translate
 
 IN_SMOOTHING, IN_WARMUP, IN_BEAM, IN_CODE = "Label smoothing", "Warm-up", "Beam search", "From formula to code"
 
@@ -928,4 +929,4 @@ for _register in (_masks, _embeddings, _targets, _stacks, _outputs, _shared):
     _register()
 
 
-ITEMS = [label_smoothing_loss, warmup_rate, beam_search, Transformer]
+ITEMS = [label_smoothing_loss, warmup_rate, beam_search, Transformer, train, translate]

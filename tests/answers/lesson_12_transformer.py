@@ -361,3 +361,158 @@ class PaddingLearnsNothing(Parts):
     def __init__(self, vocab_src, vocab_tgt, d_model, h, d_ff, N):
         super().__init__(vocab_src, vocab_tgt, d_model, h, d_ff, N)
         self.source = nn.Embedding(vocab_src, d_model, padding_idx=0)
+
+
+# ---------------------------------------------------------------- train
+
+def by_hand(model, batches, optimizer, rate, loss, max_norm, change=lambda loss: loss, kept=float):
+    """Zeroes and clips without torch's helpers."""
+    model.train(True)
+    found, step, parameters = [], 0, [p for group in optimizer.param_groups for p in group["params"]]
+    for batch in batches:
+        step += 1
+        for parameter in parameters:
+            parameter.grad = None
+        value = loss(model, batch)
+        change(value).backward()
+        norm = torch.cat([parameter.grad.flatten() for parameter in parameters]).norm()
+        for parameter in parameters:
+            parameter.grad.mul_(min(1.0, max_norm / norm.item()))
+        for group in optimizer.param_groups:
+            group.update(lr=rate(step))
+        optimizer.step()
+        found = [*found, kept(value)]
+    return found
+
+
+right("train")(by_hand)
+
+
+@right("train")
+def zeroed_after_the_step(model, batches, optimizer, rate, loss, max_norm):
+    model.train()
+    losses = []
+    for number, batch in enumerate(list(batches)):
+        value = loss(model, batch)
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        for group in optimizer.param_groups:
+            group["lr"] = rate(number + 1)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+        losses += value.detach().tolist(),
+    model.eval()
+    return losses
+
+
+@right("train")
+def with_torchs_gradients(model, batches, optimizer, rate, loss, max_norm):
+    """By torch.autograd.grad, in training mode for each batch anew."""
+    def one(step, batch):
+        model.train()
+        for group in optimizer.param_groups:
+            group["lr"] = rate(step)
+        value, parameters = loss(model, batch), list(model.parameters())
+        for parameter, grad in zip(parameters, torch.autograd.grad(value, parameters), strict=True):
+            parameter.grad = grad
+        torch.nn.utils.clip_grad_norm_(parameters, max_norm=max_norm)
+        optimizer.step()
+        return value.item()
+    return [one(step, batch) for step, batch in enumerate(batches, 1)]
+
+
+@right("train")
+def by_a_schedule_of_torchs(model, batches, optimizer, rate, loss, max_norm):
+    first = [group["lr"] for group in optimizer.param_groups]
+    schedule = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, [lambda done, start=start: rate(done + 1) / start for start in first])
+    losses = []
+    model.train()
+    for batch in batches:
+        optimizer.zero_grad()
+        value = loss(model, batch)
+        value.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), max_norm)
+        optimizer.step()
+        schedule.step()
+        losses.append(value.item())
+    return losses
+
+
+wrong("train")(lambda *given: by_hand(*given, change=lambda loss: 2 * loss))
+wrong("train")(lambda *given: by_hand(*given, change=lambda loss: loss ** 2))
+wrong("train")(lambda *given: by_hand(*given, kept=lambda loss: round(loss.item(), 1)))
+wrong("train")(lambda *given: by_hand(*given, kept=lambda loss: math.exp(loss.item())))
+wrong("train")(lambda *given: by_hand(*given, kept=lambda loss: str(loss.item())))
+wrong("train")(lambda *given: None if by_hand(*given) else None)
+wrong("train")(lambda *given: by_hand(*given)[:-1])
+wrong("train")(lambda model, batches, optimizer, rate, loss, most: by_hand(
+    model, batches, optimizer, rate, loss, most / 2))
+wrong("train")(lambda model, batches, optimizer, rate, loss, most: by_hand(
+    model, batches, optimizer, lambda step: rate(step) / 2, loss, most))
+wrong("train")(lambda model, batches, optimizer, rate, loss, most: by_hand(
+    model, list(batches)[::-1], optimizer, rate, loss, most))
+wrong("train")(lambda model, batches, optimizer, rate, loss, most: by_hand(
+    model, list(batches) * 2, optimizer, rate, loss, most))
+wrong("train")(lambda model, batches, optimizer, rate, loss, most: by_hand(
+    model, list(batches)[:-1], optimizer, rate, loss, most))
+
+
+# ---------------------------------------------------------------- translate
+
+@right("translate")
+def restores_the_mode(model, sentences, bos_id, eos_id, max_len):
+    mode, found = model.training, []
+    model.train(False)
+    with torch.inference_mode():
+        for sentence in sentences:
+            tokens = torch.full((1, 1), bos_id)
+            while tokens.size(1) <= max_len and (tokens.size(1) == 1 or tokens[0, -1] != eos_id):
+                logits = model(torch.as_tensor(sentence)[None], tokens)
+                tokens = torch.cat([tokens, logits[:, -1:].argmax(-1)], dim=1)
+            found.append([token for token in tokens[0, 1:].tolist() if token != eos_id])
+    model.train(mode)
+    return found
+
+
+@right("translate")
+def without_dropouts_share(model, sentences, bos_id, eos_id, max_len):
+    """Every dropout is told to drop nothing."""
+    for part in model.modules():
+        if isinstance(part, nn.Dropout):
+            part.p = 0.0
+    return by_greedy_decode(model, sentences, bos_id, eos_id, max_len)
+
+
+@right("translate")
+def by_greedy_decode(model, sentences, bos_id, eos_id, max_len):
+    def step(token, state):
+        sentence, before = state
+        logits = model.eval()(torch.tensor([sentence]), torch.tensor([[*before, token]]))
+        return logits[0][-1], (sentence, [*before, token])
+    return [decoding.greedy_decode(step, (sentence, []), bos_id, eos_id, max_len) for sentence in sentences]
+
+
+def translated(change=lambda found: found, read=lambda sentence: sentence,
+               pick=lambda logits: logits.argmax()):
+    def answer(model, sentences, bos_id, eos_id, max_len):
+        def step(token, state):
+            sentence, before = state
+            logits = model.eval()(torch.tensor([read(sentence)]), torch.tensor([[*before, token]]))
+            scores = torch.zeros_like(logits[0, -1])
+            scores[pick(logits[0, -1])] = 1
+            return scores, (sentence, [*before, token])
+        return change([decoding.greedy_decode(step, (sentence, []), bos_id, eos_id, max_len)
+                       for sentence in sentences])
+    wrong("translate")(answer)
+
+
+translated(lambda found: None)
+translated(lambda found: found[::-1] + [[]])
+translated(lambda found: [one[::-1] + [0] for one in found])
+translated(lambda found: dict(enumerate(found)))
+translated(lambda found: [" ".join(map(str, one)) for one in found])
+translated(lambda found: [[float(token) for token in one] for one in found])
+translated(read=lambda sentence: sentence[:1])
+translated(pick=lambda logits: logits.topk(2).indices[1])
+wrong("translate")(lambda model, *given: by_greedy_decode(nn.Identity(), *given))

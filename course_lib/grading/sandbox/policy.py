@@ -12,9 +12,9 @@ from ...checks.libraries import LIBRARIES
 
 COURSE = Path(__file__).parents[2]
 NOTEBOOKS = ("__init__.py", "runtime.py", "shapes.py", "plots.py", "widgets.py", "data",
-             "answers/__init__.py", "checks/__init__.py", "checks/observe.py", "checks/spec.py",
-             "grading/__init__.py", "grading/kernels/__init__.py", "grading/kernels/observer.py",
-             "grading/kernels/replies.py")
+             "answers/__init__.py", "checks/__init__.py", "checks/observe.py", "checks/probes.py",
+             "checks/spec.py", "grading/__init__.py", "grading/kernels/__init__.py",
+             "grading/kernels/observer.py", "grading/kernels/replies.py")
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin", "/nix/store", *(f"/etc/{name}" for name in (
     "alternatives", "fonts", "group", "ld.so.cache", "localtime", "mime.types", "nsswitch.conf", "passwd")))
 PROGRAMS = ("/usr", "/bin", "/sbin", "/nix/store", "/run/current-system")
