@@ -65,7 +65,7 @@ def _lessons(home, folder):
     (folder / "notebooks").mkdir()
     if (home / "notebooks" / "images").exists():
         shutil.copytree(home / "notebooks" / "images", folder / "notebooks" / "images", ignore=LEFT_OUT)
-    for path in sorted((home / "notebooks").glob("[0-9][0-9]_*.ipynb")):
+    for path in sorted((home / "notebooks").glob("[0-9][0-9]_*.ipynb")) + [home / "notebooks/capstone.html"]:
         shutil.copy(path, folder / "notebooks")
 
 
