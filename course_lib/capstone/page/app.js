@@ -100,7 +100,14 @@ function look() {
     tab.setAttribute("aria-pressed", tab.value === shown.kind);
   }
   heads.show(shown.kind === "encoder" ? "Encoder" : "Decoder", weights, keys, shown.kind === "self" ? "ko" : "");
+  matrices();
   lines();
+}
+
+function matrices() {
+  if (find("#whole").open && shown.appeared === shown.steps.length) {
+    showMatrices(find("#matrices"), shown, shown.tokens.map((token) => language.korean[token]));
+  }
 }
 
 function lines() {

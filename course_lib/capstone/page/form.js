@@ -27,7 +27,7 @@ function replaceWord(word, known) {
 // What the reader should know about this sentence.
 function remark(words) {
   const example = given.examples.find(([english]) => english === words.join(" "));
-  const notes = [];
+  const notes = [], unsure = shown.steps.filter(({ p }) => p < 0.5).map(({ p }) => p);
   if (example) {
     const right = example[1].join(" ") === korean().join(" ");
     notes.push(right ? "✓ This is exactly the translation that the course's grammar gives."
@@ -36,6 +36,10 @@ function remark(words) {
   if (words.length > given.trained) {
     notes.push(`This sentence has ${words.length} words. In training no sentence had more than ${given.trained}, `
       + "so expect mistakes.");
+  }
+  if (unsure.length) {
+    notes.push(`The model was unsure: the probability of one token is only ${percent(Math.min(...unsure))}. It has seen `
+      + "no sentences but those of the course's grammar, like the ones to try above.");
   }
   if (shown.tokens.at(-1) !== EOS) notes.push(`No <eos> came within ${given.longest} tokens, so decoding stopped there.`);
   find("#remark").replaceChildren(...notes.map((text) => element("p", { text })));
@@ -87,6 +91,10 @@ for (const tab of document.querySelectorAll("#kinds button")) {
     choose(row, row === shown.row ? shown.index : 0);
   });
 }
+find("#whole").addEventListener("toggle", () => {
+  finish();
+  matrices();
+});
 find("#more").addEventListener("click", examples);
 examples();
 allWords();
