@@ -2,6 +2,7 @@
 
 import random
 import re
+from functools import partial
 
 import pytest
 import torch
@@ -258,7 +259,7 @@ def test_without_a_page_the_librarys_model_is_trained(tmp_path, monkeypatch, cap
     for name, value in {"CORPUS": 200, "HELD_OUT": 4, "LONGEST": 5, "GOAL": 0.0,
                         "SIZES": {"d_model": 8, "h": 2, "d_ff": 16, "N": 1}}.items():
         monkeypatch.setattr(trainer, name, value)
-    monkeypatch.setattr(trainer.train, "__defaults__", (3, 0))
+    monkeypatch.setattr(capstone_page, "train", partial(trainer.train, steps=3))
     monkeypatch.setattr(stored, "ROOT", tmp_path)
     (tmp_path / "notebooks").mkdir()
     capstone_page.capstone([])

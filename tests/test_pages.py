@@ -229,9 +229,9 @@ def looked_at(klass, tmp_path_factory):
     live = replace(course, parts=parts, ran={"attention"})
     still = replace(live, translator=SimpleNamespace(model=torch.nn.Identity()))    # runs in no browser
     folder = tmp_path_factory.mktemp("capstone")
-    for name, html in {"mine": capstone.draw(live), "still": capstone.draw(still, (), [picture, picture]),
-                       "course": capstone.draw(course, mine=False)}.items():
-        (folder / f"{name}.html").write_text(html, encoding="utf-8")
+    for name, drawn in {"mine": capstone.draw(live), "still": capstone.draw(still, (), [picture, picture]),
+                        "course": capstone.draw(course, mine=False)}.items():
+        (folder / f"{name}.html").write_text(drawn, encoding="utf-8")
     numbers = {"remark": 9, "wrong": 10, "error": 18, "missing": 25, "damaged": 26}
     students = {name: next(klass[0].glob(f"submissions/student {number:02}*/05.html"))
                 for name, number in numbers.items()}
