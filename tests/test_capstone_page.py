@@ -1,5 +1,6 @@
 """The capstone's page runs the model in a browser, and what it computes there is what PyTorch computes."""
 
+import math
 import random
 import re
 from functools import partial
@@ -10,7 +11,7 @@ from torch import nn
 
 from course_lib import checks, exercise
 from course_lib.authoring import capstone_page, stored
-from course_lib.capstone import browser, report, trainer
+from course_lib.capstone import browser, gather, report, trainer
 from course_lib.capstone.translator import ENGLISH, KOREAN, Translator
 from course_lib.data.english_korean import pairs, text, tokenise, translate
 from course_lib.data.vocab import BOS, EOS, PAD
@@ -265,6 +266,21 @@ def test_without_a_page_the_librarys_model_is_trained(tmp_path, monkeypatch, cap
     capstone_page.capstone([])
     found = report.stored((tmp_path / "notebooks" / "capstone.html").read_text(encoding="utf-8"))
     assert len(found.losses) == 3 and found.translator.model.source.embedding_dim == 8
+
+
+def test_a_model_of_the_solutions_parts_gets_a_live_page(capsys):
+    parts = gather(exercise.ROOT / "solutions")
+    sheet = exercise.read(exercise.ROOT / "solutions" / "12_transformer.ipynb")
+    names = {"math": math, "nn": nn, "torch": torch, **parts}
+    exec(exercise.answers(sheet, ["Transformer"])[0]["Transformer"], names)
+    torch.manual_seed(0)
+    model = names["Transformer"](len(ENGLISH), len(KOREAN), **trainer.SIZES)
+    trainer._use_norm(model, parts["layer_norm"])
+    translator = Translator(model.eval(), parts["greedy_decode"])
+    _, difference = browser.twin(translator, trainer.SAMPLES)
+    assert difference < 1e-5
+    html = report.draw(trainer.Result(translator, [2.0, 1.0], 0.5, list(parts.parts.values()), set()))
+    assert 'id="weights"' in html and html.count('class="own"') == len(parts)
 
 
 def test_a_model_that_computes_otherwise_gets_no_live_page():

@@ -58,8 +58,8 @@ def _live(result, model, difference):
     data = browser.data(model, layout) | {"trained": LONGEST, "right": result.right,
                                           "losses": [round(loss, 3) for loss in result.losses]}
     count = sum(value.numel() for value in model.parameters())
-    return {"weights": weights, "data": data, "font": browser.font(), "difference": f"{difference:.7f}" if difference else "0",
-            "count": f"{count:,}", "N": data["N"], "h": data["h"]}
+    return {"weights": weights, "data": data, "font": browser.font(), "count": f"{count:,}",
+            "difference": f"{difference:.7f}" if difference else "0", "N": data["N"], "h": data["h"]}
 
 
 def _points(losses, width=400, height=180):
