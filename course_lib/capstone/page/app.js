@@ -35,7 +35,7 @@ function appear() {
   } while (calm.matches && shown.appeared < shown.steps.length);
   sentence();
   choose("korean", shown.appeared - 1, true);
-  if (shown.appeared < shown.steps.length) clock = setTimeout(appear, 550);
+  if (shown.appeared < shown.steps.length) clock = setTimeout(appear, Math.min(550, 8000 / shown.steps.length));
   else find("#status").textContent = `Translation: ${find("#sentence").textContent}`;
 }
 
