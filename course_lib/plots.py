@@ -16,7 +16,8 @@ COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 MARKERS = ["o", "s", "^", "D", "v", "P", "X"]
 DASHES = ["-", "--", "-.", ":", "-", "--", "-."]
 
-font_manager.fontManager.addfont(Path(__file__).parent / "data" / "fonts" / "CourseHangul.ttf")
+FONT = Path(__file__).parent / "data" / "fonts" / "CourseHangul.ttf"
+font_manager.fontManager.addfont(FONT)
 STYLE = {"font.family": ["DejaVu Sans", "Course Hangul"], "font.size": 9, "axes.titlesize": 10,
          "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
          "grid.alpha": 0.3, "legend.frameon": False, "image.cmap": "cividis",

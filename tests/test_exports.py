@@ -94,7 +94,7 @@ def test_a_release_holds_what_students_need_and_no_solution(released):
             made = (folder / place / f"{stem}.ipynb").read_text(encoding="utf-8")
             assert made == exercise.text(exercise.pristine(stem)) and "BEGIN SOLUTION" not in made
     lessons = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert {path.name for path in (folder / "notebooks").iterdir()} == {*lessons, "images"}
+    assert {path.name for path in (folder / "notebooks").iterdir()} == {*lessons, "images", "capstone.html"}
     assert not [path for path in folder.rglob("*") if path.name in ("__pycache__", ".ipynb_checkpoints")]
 
 

@@ -24,7 +24,7 @@ MAY_IMPORT = {
     "answers": {"checks", "exercise"},
     "capstone": {"answers", "checks", "data", "decoding", "metrics", "plots"},
     "grading": TEACHING | {"backups", "checks", "exercise", "markdown"},
-    "authoring": {"backups", "checks", "claims", "data", "exercise", "markdown", "plots", "saving"},
+    "authoring": {"backups", "capstone", "checks", "claims", "data", "exercise", "markdown", "plots", "saving"},
     "exports": {"authoring", "bootstrap", "checks", "exercise", "grading"},
     "cli": TEACHING | TOOLS,
     "jupyter": set(), "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},

@@ -7,6 +7,7 @@ import math
 import re
 import shutil
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import unquote
 
@@ -221,20 +222,21 @@ WIDER = "() => document.documentElement.scrollWidth - document.documentElement.c
 @pytest.fixture(scope="module")
 def looked_at(klass, tmp_path_factory):
     """The pages to look at: {name: path}."""
-    translated = [("they are cats", "그들은 고양이이다"), ("a sentence rather long for a narrow page",
-                                                "선생님은 책을 읽고 학생들은 고양이를 좋아한다")]
     parts = [SimpleNamespace(name=name, stem=FIFTH, mine=mine, why="it does not pass yet") for name, mine in
              [("attention", True), ("sinusoidal_positional_encoding", False)]]
     picture = capstone._inline(plots.lines(range(9), {"loss": range(9)}, "Learned", "step", "loss"))
-    mine = tmp_path_factory.mktemp("capstone") / "my_transformer.html"
-    mine.write_text(capstone._template().render(
-        parts=[(part, part.mine) for part in parts], goal="95%", own=1, right="97.1%", written=translated,
-        pictures=[picture, picture]), encoding="utf-8")
+    course = capstone.stored((exercise.ROOT / "notebooks/capstone.html").read_text(encoding="utf-8"))
+    live = replace(course, parts=parts, ran={"attention"})
+    still = replace(live, translator=SimpleNamespace(model=torch.nn.Identity()))    # runs in no browser
+    folder = tmp_path_factory.mktemp("capstone")
+    for name, drawn in {"mine": capstone.draw(live), "still": capstone.draw(still, (), [picture, picture]),
+                        "course": capstone.draw(course, mine=False)}.items():
+        (folder / f"{name}.html").write_text(drawn, encoding="utf-8")
     numbers = {"remark": 9, "wrong": 10, "error": 18, "missing": 25, "damaged": 26}
     students = {name: next(klass[0].glob(f"submissions/student {number:02}*/05.html"))
                 for name, number in numbers.items()}
     for_teachers = {name: klass[0] / f"{name}.html" for name in ("overview", "index")}
-    return {**for_teachers, "capstone": mine, **students}
+    return {**for_teachers, **{path.stem: path for path in folder.iterdir()}, **students}
 
 
 @pytest.fixture

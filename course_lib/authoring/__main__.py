@@ -4,16 +4,19 @@ import argparse
 import sys
 
 from ..exercise import NotebookError
-from . import claims, diagrams, execute, handout, shown, site, stored
+from . import capstone_page, claims, diagrams, execute, handout, shown, site, stored
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
     "exercises": (handout.exercises, "generate exercises/ from solutions/"),
     "diagrams": (diagrams.diagrams, "draw the diagrams into notebooks/images/"),
+    "capstone": (capstone_page.capstone, "draw notebooks/capstone.html, where the library's model runs"),
     "shows": (shown.shows, "refresh the cells that show source code of the library"),
     "site": (site.site, "convert the lessons to web pages in site/"),
     "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
 }
+FRESH = {"notebooks": "store all new outputs, pictures included",
+         "capstone": "train the model again, for about a minute"}
 
 
 def main(argv=None):
@@ -23,8 +26,8 @@ def main(argv=None):
     for name, (_, text) in VERBS.items():
         verb = verbs.add_parser(name, help=text)
         verb.add_argument("keys", nargs="*", metavar="KEY")
-        if name == "notebooks":
-            verb.add_argument("--fresh", action="store_true", help="store all new outputs, pictures included")
+        if name in FRESH:
+            verb.add_argument("--fresh", action="store_true", help=FRESH[name])
     given = vars(parser.parse_args(argv))
     try:
         return VERBS[given.pop("verb")][0](**given) or 0

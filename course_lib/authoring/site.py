@@ -62,6 +62,8 @@ def site(keys):
         page = out / path.parent.name / f"{path.stem}.html"
         page.parent.mkdir(parents=True, exist_ok=True)
         page.write_text(to_html(notebook), encoding="utf-8")
+    for page in (stored.ROOT / FOLDERS[0]).glob("*.html"):    # the page of the capstone
+        shutil.copy(page, out / FOLDERS[0])
     images = stored.ROOT / FOLDERS[0] / "images"
     if images.exists():
         shutil.copytree(images, out / FOLDERS[0] / "images", dirs_exist_ok=True)

@@ -1,15 +1,20 @@
-"""The page at the end of the capstone: who built the parts, training curve, attention, translations."""
+"""The page at the end of the capstone: the trained model, running in the browser, and who built its parts."""
 
 import base64
+import math
 from pathlib import Path
 
 import jinja2
 from IPython.display import display
 
 from .. import plots
-from .trainer import BATCH, GOAL, SAMPLES, SHOWN
+from ..decoding import greedy_decode
+from . import browser
+from .trainer import BATCH, GOAL, LONGEST, SAMPLES, SHOWN, Result
+from .translator import Translator
 
 SENTENCE = SAMPLES[-1]
+MEANS = 10    # training steps for each point of the page's curve
 
 
 def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
@@ -18,16 +23,56 @@ def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
     sentences: the translations on the page; for a sentence outside the grammar, the grammar's message.
     """
     learning, looking = curve(result), maps(result)
-    html = _template().render(
-        parts=[(part, part.name in result.ran) for part in result.parts], goal=f"{GOAL:.0%}",
-        own=sum(part.mine for part in result.parts), right=f"{result.right:.1%}",
-        written=[(sentence, _written(result, sentence)) for sentence in sentences],
-        pictures=[_inline(picture) for picture in (learning, looking) if picture])
-    Path(path).write_text(html, encoding="utf-8")
+    pictures = [_inline(picture) for picture in (learning, looking) if picture]
+    Path(path).write_text(draw(result, sentences, pictures), encoding="utf-8")
     print(f"Your page: {Path(path).name}, beside this notebook. Open it in a browser.")
     if looking:
         display(learning)
     return looking or learning
+
+
+def draw(result, sentences=(*SHOWN, SENTENCE), pictures=(), mine=True):
+    """The page as HTML.
+
+    mine: the learner's page; False: the page that the course ships, of the library's model.
+    pictures: for a model that cannot run in a browser.
+    """
+    found = browser.twin(result.translator, SAMPLES)
+    return _template().render(
+        parts=[(part, part.name in result.ran) for part in result.parts], goal=f"{GOAL:.0%}", mine=mine,
+        own=sum(part.mine for part in result.parts), right=f"{result.right:.1%}",
+        written=[(sentence, _written(result, sentence)) for sentence in sentences],
+        curve=_points(result.losses), steps=len(result.losses), batch=BATCH,
+        pictures=[] if found else pictures, live=_live(result, *found) if found else None)
+
+
+def stored(html):
+    """The Result that a page of the course was drawn from."""
+    model, data = browser.unpacked(html)
+    return Result(Translator(model, greedy_decode), data["losses"], data["right"], [], set())
+
+
+def _live(result, model, difference):
+    """What the template needs of a model that runs in the browser."""
+    weights, layout = browser.packed(model)
+    data = browser.data(model, layout) | {"trained": LONGEST, "right": result.right,
+                                          "losses": [round(loss, 3) for loss in result.losses]}
+    count = sum(value.numel() for value in model.parameters())
+    return {"weights": weights, "data": data, "font": browser.font(), "count": f"{count:,}",
+            "difference": f"{difference:.7f}" if difference else "0", "N": data["N"], "h": data["h"]}
+
+
+def _points(losses, width=400, height=180):
+    """The curve of the loss for the template: its points, and the ticks of both axes as (place, text)."""
+    parts = [losses[first:first + MEANS] for first in range(0, len(losses), MEANS)]
+    means = [sum(part) / len(part) for part in parts]
+    top, across = max(1, math.ceil(max(means))), width / len(losses)
+    points = [(across * min(MEANS * i + MEANS / 2, len(losses)), height * (1 - mean / top))
+              for i, mean in enumerate(means)]
+    steps, whole = [len(losses) * quarter // 4 for quarter in range(5)], range(0, top + 1, max(1, top // 4))
+    return {"points": " ".join(f"{x:.1f},{y:.1f}" for x, y in points),
+            "y": [(round(height * (1 - loss / top), 1), loss) for loss in whole],
+            "x": [(round(step * across, 1), step) for step in steps]}
 
 
 def curve(result):
@@ -67,5 +112,7 @@ def _inline(picture):
 
 def _template():
     loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                              undefined=jinja2.StrictUndefined).get_template("report.html.j2")
+    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
+                                     undefined=jinja2.StrictUndefined)
+    environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
+    return environment.get_template("report.html.j2")

@@ -65,8 +65,9 @@ def _lessons(home, folder):
     (folder / "notebooks").mkdir()
     if (home / "notebooks" / "images").exists():
         shutil.copytree(home / "notebooks" / "images", folder / "notebooks" / "images", ignore=LEFT_OUT)
-    for path in sorted((home / "notebooks").glob("[0-9][0-9]_*.ipynb")):
-        shutil.copy(path, folder / "notebooks")
+    for pattern in ("[0-9][0-9]_*.ipynb", "capstone.html"):
+        for path in sorted((home / "notebooks").glob(pattern)):
+            shutil.copy(path, folder / "notebooks")
 
 
 def _exercises(folder):

@@ -39,16 +39,16 @@ def gloss(tokens):
     """
     tokens, words = list(tokens), []
     for before, token, after in zip(["", *tokens], tokens, [*tokens[1:], ""], strict=False):
-        meaning = _meaning(before, token, after)
+        english = meaning(before, token, after)
         joined = words and (token in JOINED or token[0] == "-")
-        if joined and meaning:
-            words[-1] += f"-{meaning}"
+        if joined and english:
+            words[-1] += f"-{english}"
         elif not joined:
-            words.append(meaning)
+            words.append(english)
     return " ".join(words)
 
 
-def _meaning(before, token, after):
+def meaning(before, token, after):
     """The English of one token, by its neighbours where it has several; '' for what adds nothing."""
     if token[0] == "-" or token in COPULAS:
         return _ending(before, token)
