@@ -10,8 +10,8 @@ from .draw import different, sizes, telling, whole
 from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T, zero_times_infinity
 from .spec import Item, normal
 
-IN_FUTURE, IN_PADDING = "A mask for the future", "A mask for padding"
-IN_CODE, IN_FEELS = "From formula to code", "Who feels whom"
+IN_CAUSAL, IN_PADDING, IN_PACKED = "The causal mask", "The padding mask", "Both at once, and packed texts"
+IN_CODE, IN_LEAKAGE = "From formula to code", "Testing a mask with gradients"
 SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
 
 
@@ -21,7 +21,7 @@ def _causal_inputs(generator):
     return [{"n": n} for n in (*different(generator, 4, 3, 41), 1, 2)]
 
 
-causal_mask = Item("causal_mask", 1, _causal_inputs, models.causal_mask, ("mask (n, n), Boolean",), IN_FUTURE,
+causal_mask = Item("causal_mask", 1, _causal_inputs, models.causal_mask, ("mask (n, n), Boolean",), IN_CAUSAL,
                    gradients=False)
 
 
@@ -397,7 +397,7 @@ def _leakage_inputs(generator):
 
 
 leakage = Item("leakage", 3, _leakage_inputs, models.leakage,
-               ("norms (n,)", "arguments that require gradients afterwards, a list of names"), IN_FEELS, probe="watched",
+               ("norms (n,)", "arguments that require gradients afterwards, a list of names"), IN_LEAKAGE, probe="watched",
                gradients=False)
 
 
@@ -531,7 +531,7 @@ def _window_inputs(generator):
     return telling(sliding_window_mask, drawn)
 
 
-sliding_window_mask = Item("sliding_window_mask", 1, _window_inputs, masks.sliding_window_mask, ("mask (n, n), Boolean",), IN_FUTURE,
+sliding_window_mask = Item("sliding_window_mask", 1, _window_inputs, masks.sliding_window_mask, ("mask (n, n), Boolean",), IN_CAUSAL,
                            gradients=False, kind="transfer")
 
 
@@ -592,7 +592,7 @@ def _packed_inputs(generator):
     return telling(packed_mask, drawn)
 
 
-packed_mask = Item("packed_mask", 2, _packed_inputs, masks.packed_mask, ("mask (B, n, n), Boolean",), IN_PADDING, uses=("causal_mask",),
+packed_mask = Item("packed_mask", 2, _packed_inputs, masks.packed_mask, ("mask (B, n, n), Boolean",), IN_PACKED, uses=("causal_mask",),
                    gradients=False, kind="transfer")
 
 
@@ -657,7 +657,7 @@ def _language_features(X, W_Q, W_K, W_V):
     return models.self_attention(X, W_Q, W_K, W_V, models.causal_mask(X.size(-2)))[0]
 
 
-language_features = Item("language_features", 2, _language_inputs, _language_features, ("output (..., n, d_v)",), IN_FEELS,
+language_features = Item("language_features", 2, _language_inputs, _language_features, ("output (..., n, d_v)",), IN_LEAKAGE,
                          uses=("causal_mask", "self_attention"), free=SDPA)
 
 

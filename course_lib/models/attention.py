@@ -117,9 +117,9 @@ def attend_with_cache(Q_t, K_t, V_t, cache=None):
 
 
 def leakage(f, X, i):
-    """How much output i feels each input: the Frobenius norms of df(X)[i] / dX[j], j = 0 .. n-1.
+    """How much output i depends on each input: the Frobenius norm of df(X)[i] / dX[j], for j = 0 .. n-1.
 
-    f maps (n, d) to (n, d')  X (n, d)  i: a position  ->  (n,); 0 where nothing of X[j] reaches f(X)[i]
+    f maps (n, d) to (n, d')  X (n, d)  i: a position  ->  (n,); 0 where f(X)[i] does not depend on X[j]
     """
     jacobian = torch.autograd.functional.jacobian(lambda X: f(X)[i], X.detach())    # (d', n, d)
     return jacobian.pow(2).sum(dim=(0, 2)).sqrt()                 # (n,)
