@@ -13,6 +13,7 @@ from .kit import (
     INK,
     ORANGE,
     arrow,
+    box,
     heading,
     line,
     lines,
@@ -30,6 +31,7 @@ W_Q = [(0, 0), (0, 1), (2, 0), (0, 0)]
 W_K = [(1, 0), (0, 1), (0, 0), (0, 0)]
 W_V = [(0, 0), (0, 0), (10, 0), (0, 10)]
 BELOW = "₁₂₃"
+LEARNED = "#f3f4f6"
 
 
 def product(A, B):
@@ -166,4 +168,59 @@ def matrices():
                             "give one output row for each query.")
 
 
-DRAWINGS = {"05_attention": one_query, "05_matrices": matrices, "05_projections": projections}
+# ---------------------------------------------------------------- style tokens with two heads
+
+BANK = [[0.8, 0.2, 0.5], [0.1, 0.9, 0.3], [0.5, 0.5, 0.9], [0.9, 0.7, 0.1], [0.2, 0.3, 0.7], [0.6, 0.1, 0.2]]
+HEADS = {"head 1": (178, [0.08, 0.42, 0.12, 0.05, 0.28, 0.05]), "head 2": (308, [0.30, 0.04, 0.10, 0.46, 0.04, 0.06])}
+
+
+def blank(x, y, rows, columns, colour, cell=16, height=13, learned=False):
+    """A grid without numbers."""
+    parts = [rectangle(x + cell * j, y + height * i, cell, height, shade(0.12 + 0.09 * ((3 * i + 2 * j) % 5), colour), colour, 0.5, 0)
+             for i in range(rows) for j in range(columns)]
+    return "".join(parts) + rectangle(x, y, cell * columns, height * rows, "none", colour, 3 if learned else 1.6, 2)
+
+
+def style_tokens():
+    parts = [heading("A recording attends to a bank of style tokens, with two heads",
+                     "A bold outline marks what is learned. Each head has its own strip of the columns, and its own softmax."),
+             text(62, 96, "recording", 13), line([(34, 128), (46, 112), (56, 132), (68, 110), (80, 128), (92, 116)], INK, 2, head=False),
+             arrow(100, 122, 122, 122), box(152, 122, "GRU", LEARNED, width=56, height=34, learned=True),
+             arrow(182, 122, 204, 122), blank(208, 114, 1, 5, GREY, 14, 16), text(243, 96, "reference", 13, GREY, weight=600),
+             arrow(280, 122, 306, 122), box(332, 122, "W", LEARNED, BLUE, 46, 34, learned=True), upper(341, 116, "Q", BLUE),
+             blank(410, 113, 1, 2, BLUE, 20, 18), blank(466, 113, 1, 2, BLUE, 20, 18), arrow(357, 122, 406, 122, BLUE),
+             text(430, 96, "Q₁", 14, BLUE, weight=700), text(486, 96, "Q₂", 14, BLUE, weight=700),
+             text(72, 194, "bank of 6 tokens", 13)]
+    for number in range(6):
+        parts.append(blank(42, 208 + 24 * number, 1, 3, GREY, 20, 17, learned=True))
+    parts += [line([(108, 276), (126, 276)], INK, 1.5), box(156, 276, "tanh", width=56, height=30),
+              line([(186, 276), (208, 276), (208, 228), (304, 228)], INK, 1.5), line([(186, 276), (208, 276), (208, 338), (304, 338)], INK, 1.5),
+              box(332, 228, "W", LEARNED, ORANGE, 46, 34, learned=True), upper(341, 222, "K", ORANGE),
+              box(332, 338, "W", LEARNED, GREEN, 46, 34, learned=True), upper(341, 332, "V", GREEN),
+              arrow(357, 228, 406, 228, ORANGE), arrow(357, 338, 406, 338, GREEN)]
+    for x, number in ((410, "₁"), (466, "₂")):
+        parts += [blank(x, 189, 6, 2, ORANGE, 20, 13), blank(x, 299, 6, 2, GREEN, 20, 13),
+                  text(x + 20, 175, f"K{number}", 14, ORANGE, weight=700), text(x + 20, 285, f"V{number}", 14, GREEN, weight=700)]
+    for name, (y, weights) in HEADS.items():
+        number = "₁" if name == "head 1" else "₂"
+        parts += [rectangle(552, y - 54, 142, 94, "white", FAINT, 1.2, 8), text(562, y - 40, f"{name}: Q{number} K{number} V{number}", 12, INK, "start", 600)]
+        parts += [rectangle(562 + 13 * j, y + 26 - 90 * weight, 10, 90 * weight, BLUE, "none", 0, 1) for j, weight in enumerate(weights)]
+        parts += [text(600, y + 50, "weights", 12, FAINT), blank(648, y, 1, 2, GREEN, 18, 18), arrow(694, y + 9, 726, 248 + (y - 243) * 0.12, GREEN, 2)]
+    parts += [line([(512, y), (528, y)], colour, 2, head=False) for y, colour in ((122, BLUE), (228, ORANGE), (338, GREEN))]
+    parts += [line([(528, 120), (528, 340)], INK, 2, head=False), arrow(528, 170, 550, 170), arrow(528, 300, 550, 300),
+              blank(730, 238, 1, 4, GREEN, 22, 20), text(774, 208, "style", 14, GREEN, weight=600),
+              text(774, 224, "embedding", 14, GREEN, weight=600), arrow(774, 260, 774, 314, GREEN, 2),
+              box(774, 334, "decoder", LEARNED, width=92, height=38, learned=True),
+              text(656, 390, "accents of the text", 13), line([(720, 390), (774, 390), (774, 355)], INK, 1.5)]
+    return page(840, 414, *parts, title="Style tokens with two heads",
+                description="The query comes from a recording, keys and values from a bank of learned tokens. Two heads "
+                            "attend separately, and their outputs side by side are the style embedding for the decoder.")
+
+
+def upper(x, y, letter, colour):
+    """The raised letter of a matrix W."""
+    return text(x + 4, y, letter, 11, colour, weight=600)
+
+
+DRAWINGS = {"05_attention": one_query, "05_matrices": matrices, "05_projections": projections,
+            "05_style_tokens": style_tokens}
