@@ -9,8 +9,9 @@ from ..models import gradients, style_tokens
 from .draw import decimal, different, whole
 from .spec import Item, normal
 
-IN_CODE, IN_SOFTMAX = "From formula to code", "The softmax, and its slope"
-IN_TEMPERATURE, IN_TOKENS = "From blend to pick", "Style tokens"
+IN_CODE = "From formula to code"
+IN_SOFTMAX = "From formula to code: the softmax and its derivative"
+IN_TEMPERATURE, IN_TOKENS = "Look inside: temperature", "Style tokens"
 SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
 
 
