@@ -7,8 +7,8 @@ from ..models import norm
 from .draw import decimal, different, sizes, whole
 from .spec import Item, normal
 
-IN_CODE, IN_MODES = "From formula to code", "Two modes: training and eval"
-IN_LAYER, IN_TIME = "Layer norm: the other direction", "Look inside: gradients through time"
+IN_CODE, IN_MODES = "Batch norm", "Two modes: training and eval"
+IN_LAYER, IN_TIME = "Layer norm", "Gradients through time"
 FREE = ("batch_norm", "batch_norm1d", "lazy_batch_norm1d", "native_batch_norm", "layer_norm", "native_layer_norm",
         "instance_norm", "instance_norm1d", "group_norm", "native_group_norm", "rms_norm",
         "RMSNorm")
