@@ -11,8 +11,8 @@ from ..models import residual
 from .draw import decimal, different, whole
 from .spec import Item, normal
 
-IN_CODE, IN_GUARANTEE = "From formula to code", "A gradient of at least 1?"
-IN_NORM, IN_PATHS = "The norm: after the sum or inside the branch", "Many short paths"
+IN_CODE, IN_NORM = "From formula to code", "The norm: after the sum or inside the branch"
+IN_PATHS = "Many short paths"
 
 
 def _layer(generator, d, dtype, scale=0.6):
@@ -156,7 +156,7 @@ def _gradient_inputs(generator):
 
 
 residual_gradient = Item("residual_gradient", 2, _gradient_inputs, residual.residual_gradient,
-                         ("gradient (d, d)",), IN_GUARANTEE)
+                         ("gradient (d, d)",), IN_CODE)
 
 
 def _eye(J):
@@ -625,7 +625,7 @@ _mistaken_stack("only_the_last_block", "Every block is given the input x, and on
                 lambda make_block, n: _Stack([make_block() for _ in range(n)], lambda blocks, x: blocks[-1](x)))
 _mistaken_stack("blocks_side_by_side", "Every block is given the input x and the results are added up. Each block takes the output of the one before it.",
                 lambda make_block, n: _Stack([make_block() for _ in range(n)], lambda blocks, x: sum(block(x) for block in blocks)))
-_mistaken_stack("skip_added_again", "x is added to every block's result. What a block does is its own affair: give the next one the result as it is.",
+_mistaken_stack("skip_added_again", "x is added to every block's result. Some blocks have a skip connection of their own, others have none. Give the next block the result as it is.",
                 lambda make_block, n: _Stack([make_block() for _ in range(n)], _with_skips))
 _mistaken_stack("gradients_cut", "No gradient reaches any block but the last: the states between are detached, so the others are never trained.",
                 lambda make_block, n: _Stack([make_block() for _ in range(n)], _detached))

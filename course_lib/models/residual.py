@@ -12,7 +12,7 @@ from torch import nn
 
 
 def residual_forward(x, blocks):
-    """x_{l+1} = x_l + f_l(x_l) for every block; returns [x_0, x_1, ..., x_L].  He et al. 2016b, eq. 3
+    """x_l = x_{l-1} + f_l(x_{l-1}) for every block; returns [x_0, x_1, ..., x_L].  He et al. 2016b, eq. 3
 
     x (..., d)  blocks: L functions from (..., d) to (..., d)  ->  list of L + 1 tensors (..., d)
     """
