@@ -4,14 +4,14 @@ import argparse
 import sys
 
 from ..exercise import NotebookError
-from . import claims, diagrams, execute, handout, shown, site, stored
+from . import book, claims, diagrams, execute, handout, shown, stored
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
     "exercises": (handout.exercises, "generate exercises/ from solutions/"),
     "diagrams": (diagrams.diagrams, "draw the diagrams into notebooks/images/"),
     "shows": (shown.shows, "refresh the cells that show source code of the library"),
-    "site": (site.site, "convert the lessons to web pages in site/"),
+    "site": (book.site, "build the book, the course as a site, in site/"),
     "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
 }
 
