@@ -12,7 +12,7 @@ import pytest
 from course_lib import checks, exercise, widgets
 from course_lib.authoring import __main__ as verbs
 from course_lib.authoring import handout, shown, stored
-from course_lib.authoring.book import extension, sources
+from course_lib.authoring.book import extension, gathered, sources
 from course_lib.models import rnn
 
 ROOT = exercise.ROOT
@@ -316,6 +316,22 @@ def test_claims_terms_and_items_of_all_notebooks_are_gathered(course, run):
     assert glossary.index("<p>x</p>") < glossary.index("<p>y</p>") and "나" in glossary
     assert 'exercises/01_x.html#task-f' in sheets
     assert re.search(r"<p>transfer</p></td>\s*<td><p>7</p>", sheets)
+
+
+def test_the_syllabus_has_the_hours_of_the_readme():
+    """For each lesson, each plan and the whole, rounded to half an hour."""
+    minutes = {gathered.LINK.search(row[0])[3][:2]: sum(map(int, re.findall(r"\d+", row[3])))
+               for row in gathered.readme().rows}
+    text = (ROOT / "docs" / "syllabus.md").read_text(encoding="utf-8")
+    assert f"{sum(minutes.values()) / 60:.0f} hours in all" in text
+    rows = [gathered.table(part)[1:] for part in text.split("\n## ")]
+    plans = [[(re.findall(r"\d\d", row[-2]), row[-1]) for row in plan] for plan in rows if plan]
+    plans[0] = [(re.findall(r"\[(\d\d)", row[0]), row[-1]) for row in next(filter(None, rows))]
+    assert [len(plan) for plan in plans] == [14, 14, 8, 4]
+    for plan in plans:
+        taken = [[key for key in sorted(minutes) if keys[0] <= key <= keys[-1]] for keys, _ in plan]
+        assert sum(taken, []) == sorted(minutes)
+        assert [f"{round(sum(map(minutes.get, keys)) / 30) / 2:g}" for keys in taken] == [h for _, h in plan]
 
 
 def test_korean_words_are_indexed_by_pairs_of_syllables():

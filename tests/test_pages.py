@@ -9,6 +9,7 @@ from collections import Counter
 from types import SimpleNamespace
 from urllib.parse import unquote
 
+import nbformat
 import pytest
 import torch
 from page_checks import FAINT, LEVELS, WIDER
@@ -170,6 +171,13 @@ def test_where_the_course_is_published_the_section_is_a_link(monkeypatch, tmp_pa
     project.write_text('[project]\nurls = {Documentation = "https://example.org/course/"}\n')
     text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.sheet(FIFTH))
     assert 'href="https://example.org/course/notebooks/05_query_key_value.html#From-formula-to-code"' in text
+    (tmp_path / "notebooks").mkdir()
+    cell = nbformat.v4.new_markdown_cell("## From formula to code\n\nIt.", id="formula")
+    lesson = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_code_cell("1", id="a")])
+    nbformat.write(lesson, tmp_path / "notebooks" / f"{FIFTH}.ipynb")
+    pages.headings.cache_clear()
+    text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.sheet(FIFTH))
+    assert 'href="https://example.org/course/notebooks/05_query_key_value.html#formula"' in text
     project.write_text("[project")
     assert pages.published(FIFTH) is None
 
