@@ -25,7 +25,7 @@ LOOKED_AT = ["index.html", LESSON, "exercises/04_attention_alignment.html", "cla
 FORMULAS = """() => [...document.querySelectorAll('.math')].map(e => {
   const drawn = e.querySelector('mjx-container');
   return [Boolean(drawn) && !e.querySelector('mjx-merror'), e.textContent.slice(0, 60)] })"""
-LEFT = """() => { const copy = document.querySelector('article').cloneNode(true);
+LEFT = """() => { const copy = document.querySelector('article, main').cloneNode(true);
   copy.querySelectorAll('pre, code, .math').forEach(one => one.remove());
   return copy.textContent.split('\\n').filter(line => /\\$\\S|\\\\[a-z(]|\\[\\d+m/.test(line)) }"""
 

@@ -17,6 +17,7 @@ from .. import stored
 from . import pages, sources
 
 FOLDERS = ["notebooks", "exercises"]
+NO_PAGE = "*.map", "*-macros.html", ".buildinfo*", "_sources"    # what Sphinx and its theme leave there
 MISSING = "Sphinx is missing. Install what the site needs: pip install -c constraints.txt -e .[site]"
 
 
@@ -35,7 +36,7 @@ def site(keys):
         sources.write(source / path.parent.name / path.name, sources.page(path, everything[path]))
     pages.write(source, everything)
     complaints = _build(work, whole)
-    shutil.copytree(work / "html", out, dirs_exist_ok=True)
+    shutil.copytree(work / "html", out, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*NO_PAGE))
     for path in paths:
         stored.write(everything[path], out / path.parent.name / path.name)    # to download
     if complaints:
