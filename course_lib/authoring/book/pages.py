@@ -41,5 +41,4 @@ def _environment():
                               lstrip_blocks=True, undefined=jinja2.StrictUndefined,
                               extensions=["jinja2.ext.i18n"])
     made.install_gettext_callables(_, lambda one, many, n: _(one if n == 1 else many), newstyle=True)
-    made.filters["code"] = lambda text: f"<code>{jinja2.filters.do_forceescape(text)}</code>"
     return made
