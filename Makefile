@@ -52,8 +52,8 @@ diagrams: ## draw notebooks/images/
 claims: ## measure the lessons' claims again, with five seeds
 	$(RUN) python -m course_lib.authoring claims $(KEY)
 
-site: ## convert the lessons to web pages in site/
-	$(RUN) python -m course_lib.authoring site $(KEY)
+site: ## build the book, the course as a site, in site/ (KEY=05: one lesson)
+	@$(BOOTSTRAP) run --extra site -- python -m course_lib.authoring site $(KEY)
 
 bench: ## compare the speed of the Transformer with torch's, and of the grader with nbgrader's (ROUNDS=3)
 	$(TEST) python -m course_lib.benchmarks.transformer

@@ -1,8 +1,8 @@
 """Set up the course's own environment (.venv), start JupyterLab in it, and run commands in it.
 
-    python3 course_lib/bootstrap.py setup [--extra test | cluster]
+    python3 course_lib/bootstrap.py setup [--extra test | cluster | site]
     python3 course_lib/bootstrap.py lab [--port N] [--no-browser]
-    python3 course_lib/bootstrap.py run [--extra test] -- COMMAND ...
+    python3 course_lib/bootstrap.py run [--extra test | site] -- COMMAND ...
 
 This file uses only the standard library and the syntax of Python 3.6: it runs before anything is
 installed, and a Python that is too old has to get far enough to say so. pip's own settings
@@ -192,7 +192,7 @@ def arguments(argv):
     verbs.required = True    # as an argument of add_subparsers only since Python 3.7
     for verb in ("setup", "lab", "run"):
         verbs.add_parser(verb).add_argument("--extra", action="append", default=[],
-                                            choices=["test", "cluster"])
+                                            choices=["test", "cluster", "site"])
     verbs.choices["lab"].add_argument("--port", type=int)
     verbs.choices["lab"].add_argument("--no-browser", action="store_true")
     return parser.parse_args(argv)

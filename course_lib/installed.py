@@ -51,7 +51,7 @@ def differences(extras=()):
 def main(argv=None):
     """The exit status: 0 if usable as it is, 4 if usable once pip has installed what differs."""
     parser = argparse.ArgumentParser(prog="python -m course_lib.installed", description=__doc__.split(":")[0])
-    parser.add_argument("--extra", action="append", default=[], choices=["test", "cluster"])
+    parser.add_argument("--extra", action="append", default=[], choices=["test", "cluster", "site"])
     parser.add_argument("--root", type=Path, default=ROOT)
     args = parser.parse_args(argv)
     if args.root.resolve() != ROOT:

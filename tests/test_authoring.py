@@ -9,12 +9,14 @@ import subprocess
 import nbformat
 import pytest
 
-from course_lib import checks, exercise
+from course_lib import checks, exercise, widgets
 from course_lib.authoring import __main__ as verbs
-from course_lib.authoring import handout, shown, site, stored
+from course_lib.authoring import handout, shown, stored
+from course_lib.authoring.book import extension, gathered, sources
 from course_lib.models import rnn
 
 ROOT = exercise.ROOT
+PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
 STEM, RNN = "01_long_term_dependency", "course_lib.models.rnn"
 
 DRAW = """from course_lib import plots
@@ -205,25 +207,36 @@ def test_no_backup_where_only_the_stub_or_other_cells_changed(handed_out, run):
 
 # ---------------------------------------------------------------- site
 
-def test_the_site_leads_from_page_to_page(course, run):
+def page_of(course, folder="notebooks"):
+    return (course.root / "site" / folder / "01_x.html").read_text(encoding="utf-8")
+
+
+def test_the_book_leads_from_page_to_page(course, run):
     for folder in ("notebooks", "exercises", "solutions"):
-        course(folder, "01_x", lesson(code("a", "1")))
-    table = "| lesson | what |\n|---|---|\n| [01](notebooks/01_x.ipynb) | it |\n"
-    (course.root / "README.md").write_text(f"# The course\n\n| a |\n|---|\n| other |\n\n{table}")
+        heading = nbformat.v4.new_markdown_cell("## A b", id="its-cell")
+        course(folder, "01_x", lesson(heading, code("a", "1")))
+    see = nbformat.v4.new_markdown_cell("See [that](01_x.ipynb#A-b).", id="m")
+    course("notebooks", "02_y", lesson(see, code("a", "1")))
+    table = ("| lesson | what | build | minutes |\n|---|---|---|---|\n"
+             "| [02](notebooks/02_y.ipynb) | it | | 5 |\n| [01](notebooks/01_x.ipynb) | it | | 5 |\n")
+    readme = f"# The course\n\nAbout it.\n\n## Lessons\n\n{table}\n## Other\n\nno"
+    (course.root / "README.md").write_text(readme, encoding="utf-8")
     (course.root / "notebooks/images").mkdir()
-    (course.root / "notebooks/images/a.svg").write_text("<svg/>")
-    assert run("site")[0] == 0
-    page = (course.root / "site/notebooks/01_x.html").read_text()
-    assert '<a href="../exercises/01_x.html#a-b">' in page and "<title>01 · A title</title>" in page
-    assert 'href="../index.html"' in page
-    index = (course.root / "site/index.html").read_text()
-    assert '<a href="notebooks/01_x.html">01</a>' in index and "<h1>The course</h1>" in index
-    assert "other" not in index
-    assert (course.root / "site/exercises/01_x.html").exists()
-    assert (course.root / "site/notebooks/images/a.svg").exists()
+    assert run("site")[2] == ""
+    page = page_of(course)
+    wanted = ['<a href="../exercises/01_x.html">', "<title>01 · A title", 'lang="en"', 'id="a"',
+              '<section id="its-cell">', 'href="01_x.ipynb" download']
+    assert [text for text in wanted if text not in page] == []
+    second = (course.root / "site/notebooks/02_y.html").read_text(encoding="utf-8")
+    assert 'href="01_x.html#its-cell"' in second
+    index = (course.root / "site/index.html").read_text(encoding="utf-8")
+    assert "About it." in index and "<p>no</p>" not in index
+    assert index.index("notebooks/02_y.html") < index.index("notebooks/01_x.html")    # the README's order
+    for folder in ("notebooks", "exercises"):
+        assert exercise.read(course.root / "site" / folder / "01_x.ipynb").cells[-1].source == "1"
 
 
-def test_the_site_shows_what_was_committed_and_handed_out(course, run):
+def test_the_book_shows_what_was_committed_and_handed_out(course, run):
     """Not what somebody ran or wrote in the working copy: no live widget, no answer."""
     stub = f"def rnn_step():\n    {exercise.STUB}"
     answer = "### BEGIN SOLUTION\n    return 'from the solution'\n    ### END SOLUTION"
@@ -238,42 +251,100 @@ def test_the_site_shows_what_was_committed_and_handed_out(course, run):
     live = {stored.LIVE: {"model_id": "a"}, "text/plain": "VBox(children=(IntSlider(value=1),))"}
     slider.outputs = [nbformat.v4.new_output("display_data", live)]
     course("notebooks", "01_x", lesson(slider))
-    assert run("site")[0] == 0
-    lessons, sheet = ((course.root / "site" / folder / "01_x.html").read_text()
-                      for folder in ("notebooks", "exercises"))
+    assert run("site")[2] == ""
+    lessons, sheet = page_of(course), page_of(course, "exercises")
     assert "as committed" in lessons and "VBox" not in lessons
     assert "NotImplementedError" in sheet and "by a learner" not in sheet and "from the solution" not in sheet
     shutil.rmtree(course.root / ".git")    # a copy without git: the file itself, without the live widget
-    live["image/png"] = "iVBORw0KGgo="
+    live["image/png"] = PNG
     slider.outputs = [nbformat.v4.new_output("display_data", live)]
-    path.write_text(json.dumps(lesson(slider)))
-    assert run("site")[0] == 0
-    page = (course.root / "site/notebooks/01_x.html").read_text()
-    assert "VBox" not in page and "data:image/png;base64,iVBORw0KGgo=" in page
+    path.write_text(json.dumps(lesson(slider, nbformat.v4.new_markdown_cell("It *falls*. Slowly.", id="b"))))
+    assert run("site", "01")[0] == 0
+    page = page_of(course)
+    assert "VBox" not in page and 'alt="It falls."' in page and 'loading="lazy"' in page
+    assert len(list((course.root / "site/_images").glob("*.png"))) == 1
 
 
-def test_what_a_lesson_folds_is_folded_on_its_page(course, run):
+def test_what_a_lesson_folds_is_folded_and_the_source_of_a_question_is_left_out(course, run):
     quiz = code("a", "quiz('q', ('a', True, 'the answer'))", jupyter={"source_hidden": True})
-    course("notebooks", "01_x", lesson(quiz, code("b", "shown = 1")))
-    assert run("site")[0] == 0
-    page = (course.root / "site/notebooks/01_x.html").read_text()
-    folded = re.findall(r"<details[^>]*>\s*<summary>Show the code</summary>(.*?)</details>", page, re.DOTALL)
-    assert len(folded) == 1 and "the answer" in folded[0] and page.count("the answer") == 1
+    quiz.outputs = [nbformat.v4.new_output("display_data", {"text/html": widgets.quiz(
+        "Why?", ("so", True, "Yes"), ("no", False, "No")).data})]
+    course("notebooks", "01_x", lesson(quiz, code("b", "drawn = 1", jupyter={"source_hidden": True}),
+                                       code("c", "shown = 1")))
+    assert run("site")[2] == ""
+    page = page_of(course)
+    assert page.count("Show the code") == 1 and page.count('class="course-quiz"') == 2
+    assert "the answer" not in page
+    assert page.index("<summary") < page.index("drawn") < page.index("shown")
 
 
-def test_without_a_readme_the_index_lists_the_titles(course, run):
-    course("notebooks", "01_x", lesson(code("a", "1")))
-    assert run("site")[0] == 0
-    assert '<a href="notebooks/01_x.html">01 · A title</a>' in (course.root / "site/index.html").read_text()
+def test_one_lesson_alone_is_built_anew(course, run):
+    paths = [course("notebooks", name, lesson(code("a", "4711"))) for name in ("01_x", "02_y")]
+    assert run("site")[1].startswith("2 notebooks")
+    for path in paths:
+        path.write_text(path.read_text(encoding="utf-8").replace("4711", "4712"), encoding="utf-8")
+    assert run("site", "1")[1].startswith("1 notebooks")
+    second = (course.root / "site/notebooks/02_y.html").read_text(encoding="utf-8")
+    assert ">4712<" in page_of(course) and ">4711<" in second
 
 
-@pytest.mark.parametrize("before, after", [
-    ("[a](02_b.ipynb)", "[a](02_b.html)"), ("[a](../n/02_b.ipynb#x-y)", "[a](../n/02_b.html#x-y)"),
-    ('<a href="02_b.ipynb">', '<a href="02_b.html">'), ("[a](https://x.org/b.ipynb)", "[a](https://x.org/b.ipynb)"),
-    ("open b.ipynb (a notebook)", "open b.ipynb (a notebook)"),
-])
-def test_links_to_notebooks_lead_to_pages(before, after):
-    assert site.LINK.sub(r"\1.html", before) == after
+def test_a_link_that_leads_nowhere_is_a_fault(course, run):
+    link = nbformat.v4.new_markdown_cell("[there](03_z.ipynb)", id="b")
+    course("notebooks", "01_x", lesson(link, code("a", "")))
+    status, _, complaint = run("site")
+    assert status == 1 and "03_z.ipynb" in complaint
+
+
+def test_claims_terms_and_items_of_all_notebooks_are_gathered(course, run):
+    line = f"{'a measured number':44}  0.91   claimed: above 0.6   five seeds: 0.80 to 0.93\n"
+    measures = code("measure", "claim(...)")
+    measures.outputs = [nbformat.v4.new_output("stream", text=line)]
+    said = "| often said | verdict | evidence |\n|---|---|---|\n| it is | right | 0.91 (`measure`) |"
+    terms = ("| English | 한국어 | lesson | English | 한국어 | lesson |\n|---|---|---|---|---|---|\n"
+             "| y | 나 | 01 | x | 가 | 09 |")
+    course("notebooks", "01_x", lesson(measures, nbformat.v4.new_markdown_cell(said, id="claims"),
+                                       nbformat.v4.new_markdown_cell(terms, id="glossary")))
+    task = nbformat.v4.new_markdown_cell("## 1 · `f`\n\n●○○ · transfer · 7 minutes · 2 points", id="task-f")
+    course("solutions", "01_x", lesson(task, code("a", "1")))
+    course("exercises", "01_x", lesson(task, code("a", "1")))
+    assert run("site")[2] == ""
+    claims, glossary, sheets = ((course.root / "site" / f"{name}.html").read_text(encoding="utf-8")
+                                for name in ("claims", "glossary", "exercises"))
+    assert claims.count('<a href="notebooks/01_x.html#measure">') == 2
+    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", claims)]
+    assert cells[-4:] == ["a measured number", "0.91", "above 0.6", "0.80 to 0.93"]
+    assert glossary.index("<p>x</p>") < glossary.index("<p>y</p>") and "나" in glossary
+    assert 'exercises/01_x.html#task-f' in sheets
+    assert re.search(r"<p>transfer</p></td>\s*<td><p>7</p>", sheets)
+
+
+def test_the_syllabus_has_the_hours_of_the_readme():
+    """For each lesson, each plan and the whole, rounded to half an hour."""
+    minutes = {gathered.LINK.search(row[0])[3][:2]: sum(map(int, re.findall(r"\d+", row[3])))
+               for row in gathered.readme().rows}
+    text = (ROOT / "docs" / "syllabus.md").read_text(encoding="utf-8")
+    assert f"{sum(minutes.values()) / 60:.0f} hours in all" in text
+    rows = [gathered.table(part)[1:] for part in text.split("\n## ")]
+    plans = [[(re.findall(r"\d\d", row[-2]), row[-1]) for row in plan] for plan in rows if plan]
+    plans[0] = [(re.findall(r"\[(\d\d)", row[0]), row[-1]) for row in next(filter(None, rows))]
+    assert [len(plan) for plan in plans] == [14, 14, 8, 4]
+    for plan in plans:
+        taken = [[key for key in sorted(minutes) if keys[0] <= key <= keys[-1]] for keys, _ in plan]
+        assert sum(taken, []) == sorted(minutes)
+        assert [f"{round(sum(map(minutes.get, keys)) / 30) / 2:g}" for keys in taken] == [h for _, h in plan]
+
+
+def test_korean_words_are_indexed_by_pairs_of_syllables():
+    found = [extension.pairs(word) for word in extension.WORDS.findall("벡터를 (attention) 값 다음_x 토큰")]
+    assert found == [["벡터", "터를"], ["attention"], ["값"], ["다음"], ["_x"], ["토큰"]]
+
+
+@pytest.mark.parametrize("text, alt", [
+    ("The line *falls*. It stops.", "The line falls."),
+    ("See [it](a.md), at 0.5 of `x`.", "See it, at 0.5 of x."),
+    ("## A heading", ""), ("| a | b |", ""), ("no end", ""), ("", "")])
+def test_the_sentence_under_a_picture_describes_it(text, alt):
+    assert sources.sentence(text) == alt
 
 
 # ---------------------------------------------------------------- claims

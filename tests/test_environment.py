@@ -52,10 +52,11 @@ def test_the_python_range_is_the_same_everywhere():
 
 
 def test_only_verbs_that_test_install_what_tests_need():
-    """make site and the like leave a learner's environment as it is."""
+    """make notebooks and the like leave a learner's environment as it is; make site adds Sphinx."""
     for verb in ("lab", "grade", "notebooks", "exercises", "site", "claims", "check"):
         done = subprocess.run(["make", "-n", verb], cwd=ROOT, capture_output=True, text=True, check=True)
         assert ("--extra test" in done.stdout) == (verb == "check"), done.stdout
+        assert ("--extra site" in done.stdout) == (verb == "site"), done.stdout
 
 
 def test_authoring_needs_no_package_of_the_tests():
@@ -70,7 +71,7 @@ def test_authoring_needs_no_package_of_the_tests():
 def test_conda_installs_this_project_with_the_constraints():
     pip = next(part["pip"] for part in CONDA["dependencies"] if isinstance(part, dict))
     assert pip == ["-c constraints.txt", "-e .[test]"] and "pip" in CONDA["dependencies"]
-    assert set(EXTRAS) == {"test", "cluster"}    # a new extra has to be named there, and in bootstrap.py
+    assert set(EXTRAS) == {"test", "cluster", "site"}    # a new one: see bootstrap.py
 
 
 def needed(*extras):
@@ -94,7 +95,7 @@ def test_what_is_installed_is_what_constraints_say():
     assert needed("test") - set(installed.pins()) == set()
     older = {"overrides", "importlib-metadata", "lazy-importer", "zipp"}  # what Python has itself since 3.12
     assert set(installed.pins()) - needed("test") <= (older if sys.version_info >= (3, 12) else set())
-    assert set(EXTRAS["cluster"]) <= set(EXTRAS["test"])  # so that it is tested
+    assert set(EXTRAS["cluster"] + EXTRAS["site"]) <= set(EXTRAS["test"])  # so that they are tested
 
 
 def test_a_difference_is_told_by_name(tmp_path, monkeypatch):

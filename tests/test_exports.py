@@ -112,7 +112,7 @@ def test_a_releases_readme_is_for_students(released):
     assert all(f"](notebooks/{path.name})" in page for path in (ROOT / "notebooks").glob("*.ipynb"))
     assert bootstrap.PYTHONS in page and "@" not in page
     assert not re.search(r"teach(?!er forcing)|course (grade|release|export)|gradebook|solution", page)
-    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "docs/teaching.md"):
+    for name in ("CONTRIBUTING.md", "CHANGELOG.md", "docs/teaching.md", "docs/syllabus.md"):
         assert not (released[0] / name).exists()
     listed = shell(released, "make").stdout
     assert re.findall(r"^  make (\w+)", listed, re.MULTILINE) == [

@@ -1,21 +1,21 @@
-"""The pages about a class: every count adds up, and every student finds what helps.  They, the capstone's
-page and the site read well on a phone, in the dark, on paper and without a network."""
+"""The pages about a class: every count adds up, and every student finds what helps.  They and the capstone's
+page read well on a phone, in the dark, on paper and without a network."""
 
 import html
 import json
 import math
 import re
-import shutil
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
 from urllib.parse import unquote
 
+import nbformat
 import pytest
 import torch
+from page_checks import FAINT, LEVELS, WIDER
 
 from course_lib import exercise, plots
-from course_lib.authoring import site, stored
 from course_lib.capstone import report as capstone
 from course_lib.grading.reports import evidence, overview, pages, report
 from course_lib.grading.reports.gradebook import Gradebook
@@ -172,6 +172,13 @@ def test_where_the_course_is_published_the_section_is_a_link(monkeypatch, tmp_pa
     project.write_text('[project]\nurls = {Documentation = "https://example.org/course/"}\n')
     text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.sheet(FIFTH))
     assert 'href="https://example.org/course/notebooks/05_query_key_value.html#From-formula-to-code"' in text
+    (tmp_path / "notebooks").mkdir()
+    cell = nbformat.v4.new_markdown_cell("## From formula to code\n\nIt.", id="formula")
+    lesson = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_code_cell("1", id="a")])
+    nbformat.write(lesson, tmp_path / "notebooks" / f"{FIFTH}.ipynb")
+    pages.headings.cache_clear()
+    text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.sheet(FIFTH))
+    assert 'href="https://example.org/course/notebooks/05_query_key_value.html#formula"' in text
     project.write_text("[project")
     assert pages.published(FIFTH) is None
 
@@ -200,24 +207,6 @@ def test_inputs_are_code_that_makes_them_again():
 
 
 # ---------------------------------------------------------------- in a browser
-
-# The texts whose contrast is below WCAG's AA, with their two colours.
-FAINT = """() => {
-  const part = c => { c /= 255; return c <= .04045 ? c / 12.92 : ((c + .055) / 1.055) ** 2.4 };
-  const light = ([r, g, b]) => .2126 * part(r) + .7152 * part(g) + .0722 * part(b);
-  const numbers = colour => colour.match(/[\\d.]+/g).map(Number);
-  const behind = e => {
-    const colour = e ? numbers(getComputedStyle(e).backgroundColor) : [255, 255, 255];
-    return colour.length < 4 || colour[3] > .5 ? colour : behind(e.parentElement) };
-  return [...document.querySelectorAll('body *')].filter(e => e.checkVisibility() &&
-      [...e.childNodes].some(n => n.nodeType === 3 && n.data.trim())).map(e => {
-    const s = getComputedStyle(e), a = light(numbers(s.color)), b = light(behind(e));
-    const size = parseFloat(s.fontSize), large = size >= 24 || size >= 18.66 && s.fontWeight >= 700;
-    return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), large ? 3 : 4.5, e.textContent.slice(0, 40)];
-  }).filter(([ratio, least]) => ratio < least) }"""
-LEVELS = "() => [...document.querySelectorAll('h1, h2, h3, h4')].map(e => Number(e.tagName[1]))"
-WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
-
 
 @pytest.fixture(scope="module")
 def looked_at(klass, tmp_path_factory):
@@ -300,37 +289,3 @@ def test_on_paper_pages_are_light_and_show_the_task_of_what_was_wrong(offline, l
     offline.goto(looked_at["wrong"].as_uri())
     shown = offline.evaluate("[...document.querySelectorAll('section .task')].map(e => e.checkVisibility())")
     assert shown == [False, True]    # of `softmax`, which passed, and of `attention`
-
-
-# ---------------------------------------------------------------- the site
-
-@pytest.fixture(scope="module")
-def pages_of_the_site(tmp_path_factory):
-    """The pages of all lessons and sheets, made from a copy of the course."""
-    folder = tmp_path_factory.mktemp("site")
-    for name in ("notebooks", "solutions", "exercises"):
-        shutil.copytree(exercise.ROOT / name, folder / name, ignore=shutil.ignore_patterns(".*"))
-    shutil.copy(exercise.ROOT / "README.md", folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(stored, "ROOT", folder)
-        site.site([])
-    return sorted((folder / "site").rglob("*.html"))
-
-
-@pytest.mark.slow
-@pytest.mark.browser
-def test_the_site_needs_no_network_and_keeps_answers_folded(offline, pages_of_the_site):
-    formulas = quizzes = 0
-    for path in pages_of_the_site:
-        offline.goto(path.as_uri())
-        texts = offline.evaluate("""[...document.querySelectorAll('.jp-RenderedMarkdown')].map(e => {
-            const copy = e.cloneNode(true); copy.querySelectorAll('code, pre, math').forEach(x => x.remove());
-            return copy.textContent })""")
-        assert [text for text in texts if re.search(r"\$|\\[a-z]", text)] == [], path.name
-        drawn = offline.evaluate("""[...document.querySelectorAll('math')].filter(e => e.checkVisibility())
-            .map(e => e.getBoundingClientRect().height)""")
-        assert all(height > 5 for height in drawn), path.name
-        seen = offline.evaluate("document.body.innerText")
-        assert "VBox(" not in seen and not re.search(r"^quiz\(", seen, re.MULTILINE), path.name
-        formulas, quizzes = formulas + len(drawn), quizzes + seen.count("Predict.")
-    assert len(pages_of_the_site) == 28 and formulas > 300 and quizzes > 20

@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from ..exercise import NotebookError
-from . import capstone_page, claims, diagrams, execute, handout, shown, site, stored
+from . import book, capstone_page, claims, diagrams, execute, handout, shown, stored
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
@@ -12,7 +12,7 @@ VERBS = {
     "diagrams": (diagrams.diagrams, "draw the diagrams into notebooks/images/"),
     "capstone": (capstone_page.capstone, "draw notebooks/capstone.html, where the library's model runs"),
     "shows": (shown.shows, "refresh the cells that show source code of the library"),
-    "site": (site.site, "convert the lessons to web pages in site/"),
+    "site": (book.site, "build the book, the course as a site, in site/"),
     "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
 }
 FRESH = {"notebooks": "store all new outputs, pictures included",

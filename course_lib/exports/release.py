@@ -15,7 +15,7 @@ FILES = ("LICENSE", "LICENSE-CONTENT", "Makefile", "conftest.py", "constraints.t
          "pyproject.toml", ".gitattributes", ".gitignore")
 FOLDERS = ("course_lib", "docs")
 TESTS = {"release_conftest.py": "conftest.py", "release_tests.py": "test_release.py"}
-LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md", "syllabus.md")
 AUTHORING = re.compile(r"^(notebooks|diagrams|exercises|grade|bench|site|claims):.*\n(\t.*\n)*\n?",
                        re.MULTILINE)  # verbs of the Makefile
 LESSONS = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)  # the table in README.md

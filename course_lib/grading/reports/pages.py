@@ -1,5 +1,6 @@
 """The HTML pages: feedback for a student, and the teacher's index.  Each page is a single file."""
 
+import functools
 import re
 import time
 import tomllib
@@ -60,6 +61,9 @@ def feedback(result, its_sheet, date=None, made=None):
               "task": its_sheet.tasks.get(item["name"]), "evidence": item.get("evidence") or NO_EVIDENCE,
               "message": [line.strip() for line in item["message"].split("\n")]}
              for item in result["items"]]
+    anchors = headings(exercise.ROOT / "notebooks" / f"{stem}.ipynb") if published(stem) else {}
+    for item in items:
+        item["anchor"] = anchors.get(item["section"]) or (item["section"] or "").replace(" ", "-")
     known = {"message": None, **result, "number": stem.split("_")[0], "title": its_sheet.title,
              "items": items, "date": date, "lesson": f"notebooks/{stem}.ipynb", "address": published(stem)}
     return (made or template("feedback")).render(known) + "\n"
@@ -82,6 +86,17 @@ def published(stem):
         return f"{project['urls']['Documentation'].rstrip('/')}/notebooks/{stem}.html"
     except (OSError, ValueError, LookupError, AttributeError, TypeError):
         return None
+
+
+@functools.cache
+def headings(path):
+    """{heading: id of its cell} of a lesson: the anchors of its published page."""
+    try:
+        cells = exercise.read(path).cells
+    except exercise.NotebookError:
+        return {}
+    return {line.lstrip("# "): cell.get("id") for cell in cells if cell.cell_type == "markdown"
+            for line in cell.source.split("\n") if line.startswith("#")}
 
 
 def date_of(path):
