@@ -11,7 +11,7 @@ from .. import stored
 from .words import _
 
 SECTION = re.compile(r"\[([^][]+)\]\(([^()#\s:]*/)?(\w+)\.ipynb#([^)\s]+)\)")
-HTML = re.compile(r"\[([^][]+)\]\((?![a-z]+:)([^()\s]+\.html)\)")    # a page that is no notebook's: the capstone's
+HTML = re.compile(r"\[([^][]+)\]\((?![a-z]+:)([^()\s]+\.html)\)")    # not a notebook: the capstone's page
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
 MARKUP = re.compile(r"[*`]|\[|\]\([^)]*\)|<[^>]*>")
