@@ -11,7 +11,7 @@ from .draw import different, whole
 from .lesson_05_query_key_value import attention_by, scale_after_softmax, turned_by_T
 from .spec import Item, normal
 
-IN_SPLIT, IN_MERGE, IN_OPERATION = "Splitting", "Merging", "Operation"
+IN_SPLIT, IN_MODULE = "Split and merge", "The module"
 FREE = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
 
 
@@ -108,7 +108,7 @@ def _merge_inputs(generator):
     return [trial(), trial(dtype=torch.float64), trial(B=1), draw(*[whole(generator, 3, 6)] * 4), trial(d_k=1), trial(h=1)]
 
 
-merge_heads = Item("merge_heads", 1, _merge_inputs, models.merge_heads, ("merged (B, n, d_model)",), IN_MERGE)
+merge_heads = Item("merge_heads", 1, _merge_inputs, models.merge_heads, ("merged (B, n, d_model)",), IN_SPLIT)
 
 
 @merge_heads.mistake("The reshape comes without a transpose, which mixes heads and positions. Move positions before heads first: transpose(1, 2).")
@@ -209,7 +209,7 @@ MultiHeadAttention = Item(
     "MultiHeadAttention", 3, _module_inputs, models.MultiHeadAttention,
     ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
      "without_mask_again: output (B, n, d_model), weights (B, h, n, m)",
-     "takes_gradients, a list of names"), IN_OPERATION, uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE,
+     "takes_gradients, a list of names"), IN_MODULE, uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE,
     probe="build", properties=(
         (_rows_sum_to_one, "Each row of weights must add up to 1, over the keys, its last axis."),
         (_mask_is_kept, "A key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
@@ -495,7 +495,7 @@ def _grouped_inputs(generator):
 GroupedQueryAttention = Item(
     "GroupedQueryAttention", 3, _grouped_inputs, grouped_query.GroupedQueryAttention,
     ("without_mask: output (B, n, d_model), weights (B, h, n, m)", "with_mask: output (B, n, d_model), weights (B, h, n, m)",
-     "without_mask_again: output (B, n, d_model), weights (B, h, n, m)", "takes_gradients, a list of names"), IN_OPERATION,
+     "without_mask_again: output (B, n, d_model), weights (B, h, n, m)", "takes_gradients, a list of names"), IN_MODULE,
     uses=("split_heads", "merge_heads"), handed=("attention",), free=FREE, kind="transfer", probe="build", properties=(
         (_rows_sum_to_one, "Each row of weights must add up to 1, over the keys, its last axis."),
         (_mask_is_kept, "A key that the mask forbids (False) must get a weight of exactly 0, in every head.")))
