@@ -352,7 +352,7 @@ def test_the_sentence_under_a_picture_describes_it(text, alt):
 CLAIM = """from course_lib.claims import claim
 from course_lib.runtime import seed
 SEED = seed(3)
-claim("the seed", SEED, above=0, below={below}, seeds=(0, 1), digits=0)"""
+claim("the seed × 1", SEED, above=0, below={below}, seeds=(0, 1), digits=0)"""
 
 
 @pytest.mark.slow
@@ -361,7 +361,7 @@ def test_claims_are_run_under_five_seeds_and_their_ranges_written(course, run):
     status, out, _ = run("claims", "1")
     lines = [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("  seed")]
     assert status == 0 and [line[4] for line in lines] == ["ok"] * 5
-    assert "the seed" in out and "3 to 7" in out
+    assert "the seed × 1" in out and "3 to 7" in out
     cell = exercise.read(path).cells[1]
     assert cell.source == CLAIM.format(below=9).replace("(0, 1)", "(3, 7)") and not cell.outputs
 
@@ -373,7 +373,7 @@ def test_a_claim_that_fails_under_a_seed_is_reported_and_its_range_left(course, 
     status, out, _ = run("claims", "1")
     assert status == 1 and "1 of the runs failed" in out and path.read_bytes() == before
     assert "seed 4" in out and "FAILED in cell claim" in out
-    assert "The claim does not hold: the seed is 7, claimed: between 0 and 7." in out
+    assert "The claim does not hold: the seed × 1 is 7, claimed: between 0 and 7." in out
 
 
 # ---------------------------------------------------------------- what is kept when a lesson is executed anew

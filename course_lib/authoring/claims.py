@@ -57,9 +57,11 @@ def refresh(path, ranges):
         for place in reversed(_seeds(cell)):
             what, node = place
             text = "({:g}, {:g})".format(*ranges[cell.id, what]) if (cell.id, what) in ranges else None
-            line = lines[node.lineno - 1]
-            if text and node.lineno == node.end_lineno and line[node.col_offset:node.end_col_offset] != text:
-                lines[node.lineno - 1] = line[:node.col_offset] + text + line[node.end_col_offset:]
+            line = lines[node.lineno - 1].encode()    # the syntax tree counts bytes
+            old = line[node.col_offset:node.end_col_offset].decode()
+            if text and node.lineno == node.end_lineno and old != text:
+                new = line[:node.col_offset] + text.encode() + line[node.end_col_offset:]
+                lines[node.lineno - 1] = new.decode()
                 changed += 1
         cell.source = "\n".join(lines)
     if changed:
