@@ -9,14 +9,20 @@ import ast
 import torch
 from IPython import get_ipython
 
-from course_lib import claims, training
+from course_lib import training
 
 LEARNED = 5
 
 
-class WithoutAsserts(ast.NodeTransformer):
+class WithoutClaims(ast.NodeTransformer):
+    """A claim is not even computed: of a model that learned nothing, a ratio may divide by zero."""
+
     def visit_Assert(self, node):
         return ast.copy_location(ast.Pass(), node)
+
+    def visit_Expr(self, node):
+        claims = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "claim"
+        return ast.copy_location(ast.Pass(), node) if claims else self.generic_visit(node)
 
 
 def fit(parameters, loss, steps, fit=training.fit, **options):
@@ -29,5 +35,4 @@ def fit(parameters, loss, steps, fit=training.fit, **options):
 
 
 training.fit = fit
-claims.claim = lambda what, value, **bounds: print(f"{what}: {float(value):.2f}, not claimed here")
-get_ipython().ast_transformers.append(WithoutAsserts())
+get_ipython().ast_transformers.append(WithoutClaims())
