@@ -152,12 +152,14 @@ def run(page, the_cell):
 
 
 def run_all(page, seconds):
-    """Run > Run All Cells; wait until the last one has run."""
-    last = page.locator(f"{PANEL} .jp-CodeCell").last
+    """Run > Run All Cells; wait until the last one has run.  A cell whose code is folded has no prompt."""
+    last = page.locator(f"{PANEL} .jp-CodeCell:has(.jp-InputPrompt:not(:empty))").last
     watch(last)
     page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="Run").click()
     page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
     wait_until_run(page, last, seconds)
+    status = page.locator(f"{PANEL} .jp-Notebook-ExecutionIndicator")
+    wait_until(page, lambda: status.get_attribute("data-status"), lambda found: found == "idle", seconds)
     assert not (shown := errors(page)), shown[0]
 
 
