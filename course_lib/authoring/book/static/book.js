@@ -101,7 +101,7 @@
     ne: "≠", approx: "≈", to: "→", rightarrow: "→", leftarrow: "←", mid: "|", lVert: "‖", rVert: "‖",
     lceil: "⌈", rceil: "⌉", langle: "⟨", rangle: "⟩", ldots: "…", dots: "…", cdots: "…", qquad: " ", quad: " " };
   const SPELT = /^(?:tanh|cos|sin|log|ln|exp|min|max|arg|softmax)$/;
-  const group = (inner) => /[^\w.∂]/.test(inner) && !/^\([^()]*\)$/.test(inner) ? `(${inner})` : inner;
+  const group = (inner, plain = /^[\w.∂]*$/) => plain.test(inner) || /^\([^()]*\)$/.test(inner) ? inner : `(${inner})`;
 
   function readable(tex) {
     let text = tex.replace(/\\[()[\]]/g, "").replace(/\\(?:begin|end)\{\w+\*?\}/g, " ")
@@ -110,7 +110,8 @@
       before = text;
       text = text
         .replace(/\\t?frac\s*\{([^{}]*)\}\s*\{([^{}]*)\}/g, (_all, over, under) => `${group(over)}/${group(under)}`)
-        .replace(/([_^]|\\sqrt)\s*\{([^{}]*)\}/g, (_all, sign, inner) => `${sign.replace("\\sqrt", "√")}${group(inner)}`)
+        .replace(/([_^]|\\sqrt)\s*\{([^{}]*)\}/g, (_all, sign, inner) => sign === "\\sqrt"
+          ? `√${group(inner)}` : `${sign}${group(inner, /^[a-zA-Z0-9.]*$/)}`)
         .replace(/(\\(?!t?frac\b)[a-zA-Z]+)\s*\{([^{}]*)\}/g, "$1 $2");
     }
     return text.replace(/\\([a-zA-Z]+)/g, (_all, name) => SIGNS[name] ?? (SPELT.test(name) ? name : ""))
@@ -122,7 +123,7 @@
     Search.htmlToText = (source, anchor) => {
       const page = new DOMParser().parseFromString(source, "text/html");
       page.querySelectorAll(".math").forEach((one) => { one.textContent = readable(one.textContent); });
-      page.querySelectorAll(".course-frames, .course-files").forEach((one) => one.remove());
+      page.querySelectorAll(".course-frames, .course-files, .onlyprint").forEach((one) => one.remove());
       return text(page.documentElement.outerHTML, anchor);
     };
   }
