@@ -55,6 +55,7 @@ def run(notebook, path, seed=None, frames=()):
                 if cell.id in frames:
                     hidden = new_code_cell(drawn.code(path, notebook, cell.id))
                     client.execute_cell(hidden, index, execution_count=count, store_history=False)
+                    notebook.cells[index] = cell    # nbclient puts there what it executes
             except CellExecutionError as problem:
                 raise CellFailed(path, cell, _plain(problem.traceback)) from None
             except CellTimeoutError:
