@@ -175,6 +175,16 @@ def test_frames_are_those_of_the_code_that_drew_them(course, run):
     assert "course-frames" not in page_of(course)
 
 
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem[:2])
+def test_the_frames_of_a_lesson_are_those_of_its_code(path):
+    there = frames.stored_for(path, exercise.read(path))
+    missing = [cell for cell, drawn in there.items() if drawn is None]
+    assert not missing, f"run python -m course_lib.authoring frames {path.stem[:2]}"
+    known = {place.with_suffix(suffix) for cell in there for suffix in (".webp", ".json")
+             for place in [frames.place(path, cell)]}
+    assert set(frames.place(path, "any").parent.glob("*")) == known, "frames of cells that are gone"
+
+
 def test_a_widget_has_few_frames_and_all_combinations_only_where_they_are_few(course):
     notebook = lesson(code("move", EXPLORE))
     path = course("notebooks", "01_x", notebook)

@@ -110,7 +110,7 @@ def frames(keys, fresh=False):
 
 def undrawn(path, notebook, fresh):
     """The ids of the widgets of a lesson whose frames are to be drawn."""
-    found = drawn.stored_for(path, notebook)
-    if found:
-        drawn.tidy(path, notebook)
-    return [cell_id for cell_id, known in found.items() if fresh or known is None]
+    if path.parent.name != "notebooks":
+        return []
+    drawn.tidy(path, notebook)
+    return [cell_id for cell_id, known in drawn.stored_for(path, notebook).items() if fresh or known is None]
