@@ -168,7 +168,11 @@ def test_an_answer_opens_and_shows_what_stands_below_the_question(book, address)
 # ---------------------------------------------------------------- what moves
 
 def picture(book, cell):
-    return book.locator(f"#{cell} .cell_output canvas, #{cell} .cell_output img").screenshot()
+    """What the picture of a widget looks like, as PNG."""
+    book.locator(f"#{cell}").scroll_into_view_if_needed()    # the still picture is loaded then
+    there = book.locator(f"#{cell} .cell_output canvas, #{cell} .cell_output img")
+    there.wait_for()
+    return there.screenshot()
 
 
 def press(book, key, cell, argument):
