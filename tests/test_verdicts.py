@@ -247,9 +247,16 @@ class NotTransposed(lm.GPT):
         return self.embedding(ids) @ self.embedding.weight
 
 
+class WithAHead(lm.GPT):
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        super().__init__(vocab, d_model, h, d_ff, N)
+        self.head = nn.Linear(d_model, vocab, bias=False)
+
+
 @pytest.mark.parametrize("name, answer, hint", [
     ("attend", if_a_tensor, "`if mask is not None`"), ("layer_norm", without_keepdim, "keepdim=True"),
     ("DecoderOnlyBlock", WithTheWeights, "a tuple of both"), ("GPT", NotTransposed, "a transpose missing"),
+    ("GPT", WithAHead, "lists all parts"),
     ("residual_gradient", another_dtype, "dtype=x.dtype")])
 def test_errors_that_everybody_meets_come_with_a_hint(name, answer, hint):
     verdict = say(name, answer)

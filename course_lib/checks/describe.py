@@ -16,7 +16,7 @@ from .probes import ENDLESS
 RTOL, ATOL = 1e-4, 1e-5  # wide enough for a different order of summation in float32
 
 
-# The usual causes of torch's errors in these exercises.
+# The usual causes of errors in these exercises.
 HINTS = {"Boolean value of Tensor":
          "`if mask is not None` asks whether there is a mask. (...) & (...) combines two masks, not `and`.",
          "must match the size of tensor":
@@ -25,6 +25,8 @@ HINTS = {"Boolean value of Tensor":
          "In A @ B, the last axis of A must be as long as the second to last of B. Is a transpose missing?",
          "'Tensor' and 'tuple'":
          "A function with two results, such as attention, returns a tuple of both. Take one of them: [0].",
+         "do not belong here":
+         "The task lists all parts that have parameters, and says whether they have a bias.",
          "is missing the required \"forward\"":
          "nn.ModuleList only keeps modules. To apply them in order, use nn.Sequential or write a forward.",
          "have the same dtype":
