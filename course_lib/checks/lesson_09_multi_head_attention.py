@@ -640,7 +640,8 @@ _mistaken_parallel("merge_changed_alone", "The split is right now, but the merge
 _mistaken_parallel("split_interleaved_in_parallel", "Each head takes every h-th feature now. Head i takes d_k NEIGHBOURING features: the view is (B, n, h, d_k).",
                    lambda *given: _parallel_heads(*given, split=heads_interleaved))
 _mistaken_parallel("not_transposed_after_the_view", "The features are divided among the heads correctly now, (B, n, h, d_k). Positions and heads still have to change places before the attention.",
-                   lambda *given: _parallel_heads(*given, split=lambda X, h: X.unflatten(-1, (h, -1))))
+                   lambda *given: _parallel_heads(*given, split=lambda X, h: X.unflatten(-1, (h, -1)),
+                                                  merge=lambda X: X.transpose(1, 2).reshape(*X.shape[:2], -1)))
 _mistaken_parallel("transposed_before_the_view", "The transpose comes before the view, on (B, n, d_model). Split each position's features first, then bring the heads forward.",
                    lambda *given: _parallel_heads(*given, split=transposed_before_the_cut))
 _mistaken_parallel("queries_split_alone", "Only the queries are split correctly. Keys and values need the same split.",
