@@ -257,6 +257,7 @@ class WithAHead(lm.GPT):
     ("attend", if_a_tensor, "`if mask is not None`"), ("layer_norm", without_keepdim, "keepdim=True"),
     ("DecoderOnlyBlock", WithTheWeights, "a tuple of both"), ("GPT", NotTransposed, "a transpose missing"),
     ("GPT", WithAHead, "lists all parts"),
+    ("rms_norm", lambda x, gamma, eps=1e-6: x / spread, "run that cell first"),  # noqa: F821
     ("residual_gradient", another_dtype, "dtype=x.dtype")])
 def test_errors_that_everybody_meets_come_with_a_hint(name, answer, hint):
     verdict = say(name, answer)

@@ -25,6 +25,8 @@ HINTS = {"Boolean value of Tensor":
          "In A @ B, the last axis of A must be as long as the second to last of B. Is a transpose missing?",
          "'Tensor' and 'tuple'":
          "A function with two results, such as attention, returns a tuple of both. Take one of them: [0].",
+         "is not defined":
+         "Is the name spelt as where it is defined? If another cell defines it, run that cell first.",
          "do not belong here":
          "The task lists all parts that have parameters, and says whether they have a bias.",
          "is missing the required \"forward\"":
