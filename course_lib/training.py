@@ -45,7 +45,7 @@ def label_smoothing_loss(logits, targets, epsilon, pad_id):
 def warmup_rate(step, d_model, warmup_steps):
     """d_model^-0.5 min(step^-0.5, step warmup_steps^-1.5): up in a line, down as 1 / sqrt(step).
 
-    step: from 1; the summit is at warmup_steps.  Vaswani et al. 2017, eq. 3
+    step: from 1; the peak is at warmup_steps.  Vaswani et al. 2017, eq. 3
     """
     return d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5)
 

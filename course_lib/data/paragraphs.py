@@ -8,7 +8,7 @@ from course_lib.data.grammar.sentences import Pair
 
 
 def join(first, second):
-    """Two Pairs as one.  The second sentence follows the first in both languages, and its links move along."""
+    """Two Pairs as one.  The second follows the first in both languages, and its links move along."""
     i, j = len(first.korean), len(first.english)
     sure, possible = (frozenset((a + i, b + j) for a, b in links) for links in (second.sure, second.possible))
     return Pair(first.english + second.english, first.korean + second.korean,
