@@ -8,6 +8,7 @@ from .kit import (
     QUERY,
     RESIDUAL,
     VALUE,
+    arrow_head,
     box,
     frame,
     line,
@@ -101,7 +102,7 @@ def exit_(roof):
             line([(482, roof - 78), (482, roof - 108)], INK, 2), text(494, roof - 93, "logits (B, n, vocab)", 14, FAINT, "start"),
             box(482, roof - 126, "softmax", width=284, height=32, size=15),
             *tokens(482, roof - 184, [*KOREAN, "<eos>"], roof - 143),
-            text(482, roof - 234, "prediction: the next token at each place", 14, INK)]
+            text(482, roof - 234, "prediction: the next token at each position", 14, INK)]
 
 
 def key(y):
@@ -142,7 +143,126 @@ def transformer():
                 description="Left the encoder reads 'they are cats', right the decoder reads the Korean so far. Each sub-layer "
                             "branches off the grey residual stream, is added back to it, and the sum is normalised. "
                             "Cross-attention takes its queries from the decoder and its keys and values from the encoder's "
-                            "output. A linear layer and a softmax predict the next token at each place.")
+                            "output. A linear layer and a softmax predict the next token at each position.")
 
 
-DRAWINGS = {"12_transformer": transformer}
+# ---------------------------------------------------------------- the decoding loop
+
+# The three likeliest tokens of each step, with probabilities: an example.
+STEPS = [[("그들", .86), ("그", .07), ("우리", .02)], [("은", .91), ("이", .05), ("도", .02)],
+         [("고양이", .93), ("교사", .02), ("개", .01)], [("이다", .95), ("가", .02), ("를", .01)],
+         [("<eos>", .98), ("그리고", .01), ("은", .01)]]
+PITCH, FIRST, BUS = 122, 276, 26
+
+
+def slot(number):
+    """Where the token of a place stands in a row."""
+    return 92 + 59 * number
+
+
+def decoding_step(number, choices):
+    """One turn of the loop: the tokens so far, the decoder, the distribution, and the way of the chosen token."""
+    y, given = FIRST + PITCH * number, ["<bos>", *KOREAN][:number + 1]
+    parts = [text(46, y - 42, f"step {number + 1}", 15, INK, "start", 600)]
+    for place, word in enumerate(given):
+        newest = place == number and number > 0
+        parts.append(token(slot(place), y, word, PURPLE if newest else INK, width=55, size=15))
+    parts += [line([(slot(number) + 29, y), (382, y)], INK, 2),
+              box(424, y, "decoder", ATTENTION, width=78, height=44, learned=True, size=15),
+              line([(BUS, y + 40), (410, y + 40), (410, y + 25)], KEY, 2.4), line([(BUS, y + 47), (438, y + 47), (438, y + 25)], VALUE, 2.4),
+              line([(465, y), (482, y)], INK, 2)]
+    for i, (word, probability) in enumerate(choices):
+        level = y - 24 + 24 * i
+        parts += [rectangle(536, level - 9, 46 * probability, 18, PURPLE if i == 0 else "#b9c1cb", "none", 0, 3),
+                  text(530, level, word, 15 if i == 0 else 14, PURPLE if i == 0 else INK, "end", 700 if i == 0 else 400),
+                  text(541 + 46 * probability, level, f"{probability:.2f}", 13, INK, "start")]
+    below, goal = y + 64, slot(number + 1)
+    end = [(goal, below), (goal, y + PITCH - 17)] if number < len(STEPS) - 1 else [(560, below), (560, below + 18)]
+    return [*parts, line([(619, y - 24), (629, y - 24), (629, below), *end], PURPLE, 2, dashed=True)]
+
+
+def decoding():
+    last = FIRST + PITCH * (len(STEPS) - 1)
+    parts = [text(20, 36, "Decoding, token by token", 20, INK, "start", 600),
+             text(20, 62, "The encoder runs once. The decoder runs once for each new token.", 14, FAINT, "start")]
+    parts += [token(48 + 59 * number, 112, word, width=55, size=15) for number, word in enumerate(ENGLISH)]
+    parts += [line([(195, 112), (246, 112)], INK, 2), box(290, 112, "encoder", ATTENTION, width=82, height=44, learned=True, size=15),
+              line([(332, 112), (376, 112)], INK, 2), rectangle(380, 91, 56, 42, "white", RESIDUAL, 1, 0),
+              matrix(380, 91, ROWS[:3], RESIDUAL, 14), text(448, 102, "memory", 15, INK, "start", 600),
+              text(448, 123, "(B, m, d_model)", 14, FAINT, "start"),
+              f"<path d='M 408 134 V 160 H {BUS} V {last + 49}' fill='none' stroke='{RESIDUAL}' stroke-opacity='.6'"
+              " stroke-width='5' stroke-linejoin='round'/>",
+              text(46, 200, "the decoder reads", 14, FAINT, "start"), text(628, 200, "the last position predicts (example)", 14, FAINT, "end")]
+    for number, choices in enumerate(STEPS):
+        parts += decoding_step(number, choices)
+    parts += [text(370, FIRST + 27, "K", 15, KEY, weight=700), text(452, FIRST + 35, "V", 15, VALUE, weight=700)]
+    return page(640, last + 166, f"<defs>{arrow_head(PURPLE)}</defs>", *parts,
+                text(616, FIRST + 50, "append the likeliest", 13, PURPLE, "end"),
+                rectangle(46, last + 86, 582, 62, "white", PURPLE, 2, 10),
+                text(64, last + 117, "<eos>: stop", 16, PURPLE, "start", 600),
+                text(190, last + 130, "they + TOPIC + cat + be = they are cats", 13, FAINT, "start", italic=True),
+                text(190, last + 106, "그들 + 은 + 고양이 + 이다 = 그들은 고양이다", 16, INK, "start"),
+                title="The decoding loop, step by step",
+                description="The encoder reads 'they are cats' once. In each of five steps the decoder reads <bos> and the "
+                            "tokens so far, with keys and values from the memory. The likeliest next token is appended, "
+                            "until <eos> is chosen.")
+
+
+# ---------------------------------------------------------------- the cache
+
+READ = ["<bos>", *KOREAN[:3]]
+KEYS, VALUES = [[.8, .4, .6], [.45, .85, .5], [.6, .5, .9], [.9, .6, .4]], [[.5, .8, .4], [.85, .45, .6], [.4, .6, .85], [.65, .9, .5]]
+
+
+def strip(x, y, values, colour, new, cell=17):
+    """The key or value of one token: full and bold where it is computed now, pale where it is kept."""
+    rows = [[value if new else .12] for value in values]
+    return matrix(x, y, rows, colour, cell, learned=new)
+
+
+def growth(left, top, name, note, cached):
+    """Four steps, one row each: the keys and values of all tokens so far."""
+    parts = [text(left, top, name, 17, INK, "start", 600), text(left, top + 24, note, 14, FAINT, "start")]
+    for number, word in enumerate(READ):
+        parts.append(token(left + 28 + 62 * number, top + 60, word, PURPLE if number == 3 else INK, width=56, size=15))
+    for t in range(4):
+        y = top + 96 + 72 * t
+        for j in range(t + 1):
+            x, new = left + 28 + 62 * j, j == t or not cached
+            parts += [strip(x - 20, y, KEYS[j], KEY, new), strip(x + 3, y, VALUES[j], VALUE, new)]
+    return parts
+
+
+def one_query(y):
+    """The newest query on all keys, and its weights on all values, with their shapes."""
+    weights = [.1, .45, .15, .3]
+    mixed = [sum(w * row[i] for w, row in zip(weights, VALUES, strict=True)) for i in range(3)]
+    by_column = [[key[i] for key in KEYS] for i in range(3)]
+    cell = 22
+    def newest(x, y, width, height, colour):
+        return rectangle(x, y, width, height, "none", colour, 3.5, 2)
+    middle, top = y + 90, 13
+    parts = [matrix(30, middle - 11, [[.75, .4, .6]], QUERY, cell, "Q"), text(112, middle, "·", 22),
+             matrix(136, middle - 33, by_column, KEY, cell, "Kᵀ"), newest(202, middle - 33, cell, 66, KEY),
+             line([(232, middle), (290, middle)], INK, 2), text(259, middle - 15, "softmax", 14, FAINT),
+             matrix(296, middle - 11, [weights], INK, cell, "weights"), text(402, middle, "×", 18),
+             matrix(426, middle - 44, VALUES, VALUE, cell, "V"), newest(426, middle + 22, 66, cell, VALUE),
+             text(512, middle, "=", 18), matrix(534, middle - 11, [mixed], VALUE, cell, "output")]
+    for x, words in [(63, ["(B, h, 1, d_k)", "newest token only"]), (180, ["K (B, h, t, d_k)", "cached"]), (340, ["(B, h, 1, t)"]),
+                     (459, ["V (B, h, t, d_k)", "cached"]), (567, ["(B, h, 1, d_k)", "newest token"])]:
+        parts += [text(x, middle + 66 + 20 * i, line_, 13, INK if i == 0 else FAINT) for i, line_ in enumerate(words)]
+    return parts
+
+
+def cache():
+    parts = [text(20, 36, "What a KV cache keeps", 20, INK, "start", 600),
+             text(20, 62, "No token sees a later one, so its key and its value never change.", 14, FAINT, "start"),
+             *growth(64, 104, "Without a cache", "all keys and values again", False),
+             *growth(376, 104, "With a cache", "only the newest column", True)]
+    parts += [text(20, 104 + 96 + 72 * t + 26, f"t = {t + 1}", 15, INK, "start", 600) for t in range(4)]
+    y = 104 + 96 + 72 * 4 + 12
+    parts += [text(64, y, "computed: 1 + 2 + 3 + 4 = 10", 15, INK, "start", 600), text(376, y, "computed: 1 + 1 + 1 + 1 = 4", 15, INK, "start", 600)]
+    return page(640, 860, *parts, *one_query(y + 100), title="What a KV cache keeps", description="x")
+
+
+DRAWINGS = {"12_cache": cache, "12_decoding": decoding, "12_transformer": transformer}
