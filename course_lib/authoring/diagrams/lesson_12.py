@@ -215,9 +215,8 @@ KEYS, VALUES = [[.8, .4, .6], [.45, .85, .5], [.6, .5, .9], [.9, .6, .4]], [[.5,
 
 
 def strip(x, y, values, colour, new, cell=17):
-    """The key or value of one token: full and bold where it is computed now, pale where it is kept."""
-    rows = [[value if new else .12] for value in values]
-    return matrix(x, y, rows, colour, cell, learned=new)
+    """The key or value of one token: in full colour where it is computed now, pale where it is kept."""
+    return matrix(x, y, [[value if new else .2 * value] for value in values], colour, cell)
 
 
 def growth(left, top, name, note, cached):
@@ -225,8 +224,9 @@ def growth(left, top, name, note, cached):
     parts = [text(left, top, name, 17, INK, "start", 600), text(left, top + 24, note, 14, FAINT, "start")]
     for number, word in enumerate(READ):
         parts.append(token(left + 28 + 62 * number, top + 60, word, PURPLE if number == 3 else INK, width=56, size=15))
+        parts.append(text(left + 28 + 62 * number, top + 87, GLOSS[word], 13, FAINT, italic=True))
     for t in range(4):
-        y = top + 96 + 72 * t
+        y = top + 106 + 72 * t
         for j in range(t + 1):
             x, new = left + 28 + 62 * j, j == t or not cached
             parts += [strip(x - 20, y, KEYS[j], KEY, new), strip(x + 3, y, VALUES[j], VALUE, new)]
@@ -238,17 +238,16 @@ def one_query(y):
     weights = [.1, .45, .15, .3]
     mixed = [sum(w * row[i] for w, row in zip(weights, VALUES, strict=True)) for i in range(3)]
     by_column = [[key[i] for key in KEYS] for i in range(3)]
-    cell = 22
-    def newest(x, y, width, height, colour):
-        return rectangle(x, y, width, height, "none", colour, 3.5, 2)
-    middle, top = y + 90, 13
-    parts = [matrix(30, middle - 11, [[.75, .4, .6]], QUERY, cell, "Q"), text(112, middle, "·", 22),
-             matrix(136, middle - 33, by_column, KEY, cell, "Kᵀ"), newest(202, middle - 33, cell, 66, KEY),
-             line([(232, middle), (290, middle)], INK, 2), text(259, middle - 15, "softmax", 14, FAINT),
+    cell, middle = 22, y + 110
+    parts = [text(20, y, "Step t = 4 with the cache, in one decoder block", 17, INK, "start", 600),
+             text(20, y + 25, "Only the newest token has a query; its new key and value are outlined.", 14, FAINT, "start"),
+             matrix(30, middle - 11, [[.75, .4, .6]], QUERY, cell, "Q"), text(112, middle, "·", 22),
+             matrix(136, middle - 33, [[*(.3 * value for value in row[:3]), row[3]] for row in by_column], KEY, cell, "Kᵀ"), rectangle(202, middle - 33, cell, 66, "none", PURPLE, 3, 2),
+             line([(232, middle), (290, middle)], INK, 2), text(259, middle - 34, "÷ √d_k,", 14, FAINT), text(259, middle - 15, "softmax", 14, FAINT),
              matrix(296, middle - 11, [weights], INK, cell, "weights"), text(402, middle, "×", 18),
-             matrix(426, middle - 44, VALUES, VALUE, cell, "V"), newest(426, middle + 22, 66, cell, VALUE),
+             matrix(426, middle - 44, [*([.3 * value for value in row] for row in VALUES[:3]), VALUES[3]], VALUE, cell, "V"), rectangle(426, middle + 22, 66, cell, "none", PURPLE, 3, 2),
              text(512, middle, "=", 18), matrix(534, middle - 11, [mixed], VALUE, cell, "output")]
-    for x, words in [(63, ["(B, h, 1, d_k)", "newest token only"]), (180, ["K (B, h, t, d_k)", "cached"]), (340, ["(B, h, 1, t)"]),
+    for x, words in [(63, ["(B, h, 1, d_k)", "newest token"]), (180, ["K (B, h, t, d_k)", "cached"]), (340, ["(B, h, 1, t)"]),
                      (459, ["V (B, h, t, d_k)", "cached"]), (567, ["(B, h, 1, d_k)", "newest token"])]:
         parts += [text(x, middle + 66 + 20 * i, line_, 13, INK if i == 0 else FAINT) for i, line_ in enumerate(words)]
     return parts
@@ -259,10 +258,16 @@ def cache():
              text(20, 62, "No token sees a later one, so its key and its value never change.", 14, FAINT, "start"),
              *growth(64, 104, "Without a cache", "all keys and values again", False),
              *growth(376, 104, "With a cache", "only the newest column", True)]
-    parts += [text(20, 104 + 96 + 72 * t + 26, f"t = {t + 1}", 15, INK, "start", 600) for t in range(4)]
-    y = 104 + 96 + 72 * 4 + 12
+    parts += [text(20, 104 + 106 + 72 * t + 26, f"t = {t + 1}", 15, INK, "start", 600) for t in range(4)]
+    y = 104 + 106 + 72 * 4 + 10
     parts += [text(64, y, "computed: 1 + 2 + 3 + 4 = 10", 15, INK, "start", 600), text(376, y, "computed: 1 + 1 + 1 + 1 = 4", 15, INK, "start", 600)]
-    return page(640, 860, *parts, *one_query(y + 100), title="What a KV cache keeps", description="x")
+    for x, new, words in [(64, True, "key, value: computed now"), (376, False, "kept from earlier steps")]:
+        parts += [strip(x, y + 22, KEYS[0][:2], KEY, new), strip(x + 23, y + 22, VALUES[0][:2], VALUE, new), text(x + 52, y + 39, words, 14, INK, "start")]
+    parts.append(line([(20, y + 80), (620, y + 80)], "#d5dae0", 1, head=False))
+    return page(640, y + 334, *parts, *one_query(y + 112), title="What a KV cache keeps",
+                description="Without a cache, step t computes the keys and values of all t tokens: 10 columns in four steps. "
+                            "With a cache it computes those of the newest token only: 4 columns. The newest token's query "
+                            "is compared with all cached keys, and its weights mix the cached values.")
 
 
 DRAWINGS = {"12_cache": cache, "12_decoding": decoding, "12_transformer": transformer}
