@@ -1,6 +1,10 @@
-"""The whole Transformer."""
+"""The whole Transformer, the decoding loop, a beam as a tree, and what a KV cache keeps."""
+
+import math
 
 from .kit import (
+    CARD,
+    EDGE,
     FAINT,
     INK,
     KEY,
@@ -8,14 +12,18 @@ from .kit import (
     QUERY,
     RESIDUAL,
     VALUE,
+    arrow,
     arrow_head,
     box,
     frame,
     line,
+    lines,
     matrix,
     page,
     plus,
     rectangle,
+    shade,
+    step,
     text,
     token,
 )
@@ -270,4 +278,74 @@ def cache():
                             "is compared with all cached keys, and its weights mix the cached values.")
 
 
-DRAWINGS = {"12_cache": cache, "12_decoding": decoding, "12_transformer": transformer}
+# ---------------------------------------------------------------- beam search
+
+# Token, meaning, its probability after the tokens before it, height, what may follow: the example of lesson 12.
+TREE = [("그", "he", .55, 256, [("는", "TOPIC", .40, 150), ("가", "SUBJECT", .35, 256), ("도", "also", .25, 362)]),
+        ("그들", "they", .45, 521, [("은", "TOPIC", .90, 468), ("이", "SUBJECT", .10, 574)])]
+COLUMN = [44, 188, 384, 548]
+PALE = "#a3adb8"
+
+
+PENALTY = ((5 + 3) / 6) ** .6        # of three tokens, <eos> counted
+
+
+def signed(value, digits=2):
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def hypothesis(x, y, word, meaning, p, kept, rank=0):
+    """A token with the probability of the hypothesis that ends with it."""
+    colour = PURPLE if kept else PALE
+    drawn = rectangle(x - 30, y - 17, 60, 34, shade(.1, PURPLE) if kept else "white", colour, 2 if kept else 1.3, 8, dashed=not kept)
+    drawn += text(x, y, word, 16, INK if kept else FAINT) + text(x, y - 28, meaning, 13, FAINT, italic=True)
+    drawn += text(x, y + 30, f"p = {p:.4f}".rstrip("0"), 14, INK if kept else FAINT, weight=600 if kept else 400)
+    drawn += text(x, y + 49, f"log p = {signed(math.log(p))}", 13, FAINT)
+    if not rank:
+        return drawn
+    return drawn + (step(x + 48, y, rank) if kept else text(x + 38, y, "pruned", 13, FAINT, "start", italic=True))
+
+
+def edge(x1, y1, x2, y2, p, kept):
+    """From a token to a possible next one, with its probability."""
+    x, y = x1 + (x2 - x1) * .52, y1 + (y2 - y1) * .52
+    drawn = arrow(x1, y1, x2, y2, PURPLE if kept else PALE, 2.2 if kept else 1.3)
+    return drawn + rectangle(x - 19, y - 9, 38, 18, CARD, "none", 0, 4) + text(x, y, f"{p:.2f}", 14, INK if kept else FAINT)
+
+
+def finished(y, p, best):
+    """The end of a hypothesis, with its score."""
+    x = COLUMN[3] + 6
+    return [rectangle(x - 36, y - 17, 72, 34, PURPLE if best else "white", PURPLE, 2.5, 8), text(x, y, "<eos>", 16, "white" if best else INK, weight=600),
+            text(x, y - 28, "finished ✓", 13, PURPLE, weight=600), text(x, y + 30, f"score {signed(math.log(p) / PENALTY)}", 14, INK, weight=600),
+            *([text(x, y + 49, "the best", 14, PURPLE, weight=600)] if best else [])]
+
+
+def beam():
+    second = sorted((p * q for _, _, p, _, after in TREE for _, _, q, _ in after), reverse=True)
+    start = sum(y for *_, y, _ in TREE) / 2
+    parts = [text(20, 36, "Beam search with k = 2", 20, INK, "start", 600),
+             text(20, 62, "Each step extends every hypothesis by one token and keeps the 2 best.", 14, FAINT, "start"),
+             token(COLUMN[0], start, "<bos>", width=56, size=15)]
+    parts += [text(x, 96, words, 15, INK, weight=600) for x, words in zip(COLUMN[1:], ["step 1", "step 2", "step 3"], strict=True)]
+    for word, meaning, p, y, after in TREE:
+        parts += [edge(COLUMN[0] + 30, start, COLUMN[1] - 34, y, p, True), hypothesis(COLUMN[1], y, word, meaning, p, True)]
+        for following, sense, q, level in after:
+            rank = second.index(p * q) + 1
+            parts += [edge(COLUMN[1] + 34, y, COLUMN[2] - 34, level, q, rank <= 2),
+                      hypothesis(COLUMN[2], level, following, sense, p * q, rank <= 2, rank)]
+            if rank <= 2:
+                parts += [edge(COLUMN[2] + 62, level, COLUMN[3] - 34, level, 1, True), *finished(level, p * q, rank == 1)]
+    best, other = (math.log(p) for p in second[:2])
+    parts += [lines(20, 160, ["Greedy decoding (k = 1)", "takes 그, then 는: p = 0.22."], 14, FAINT),
+              rectangle(20, 658, 600, 122, "white", EDGE, 1.5, 10),
+              text(38, 684, "score = log p / penalty,  penalty = ((5 + length) / 6)^0.6", 15, INK, "start", 600),
+              text(38, 710, f"Both have length 3, <eos> counted: penalty = (8/6)^0.6 = {PENALTY:.3f}", 14, FAINT, "start"),
+              text(38, 734, f"그들 은:  {signed(best, 3)} / {PENALTY:.3f} = {signed(best / PENALTY)}, the best: returned", 15, PURPLE, "start", 600),
+              text(38, 758, f"그 는:  {signed(other, 3)} / {PENALTY:.3f} = {signed(other / PENALTY)}", 15, INK, "start")]
+    return page(640, 798, f"<defs>{arrow_head(PURPLE)}{arrow_head(PALE)}</defs>", *parts, title="Beam search with k = 2",
+                description="A tree of hypotheses. Of the five candidates of step 2, 그들 은 with 0.405 and 그 는 with 0.22 "
+                            "are kept and three are pruned. Both end with <eos> in step 3; 그들 은 has the higher score.")
+
+
+DRAWINGS = {"12_beam": beam, "12_cache": cache, "12_decoding": decoding, "12_transformer": transformer}
