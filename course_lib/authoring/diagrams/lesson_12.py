@@ -13,7 +13,6 @@ from .kit import (
     RESIDUAL,
     VALUE,
     arrow,
-    arrow_head,
     box,
     frame,
     line,
@@ -21,6 +20,7 @@ from .kit import (
     matrix,
     page,
     plus,
+    printed,
     rectangle,
     shade,
     step,
@@ -159,7 +159,7 @@ def transformer():
 # The three likeliest tokens of each step, with probabilities: an example.
 STEPS = [[("그들", .86), ("그", .07), ("우리", .02)], [("은", .91), ("이", .05), ("도", .02)],
          [("고양이", .93), ("교사", .02), ("개", .01)], [("이다", .95), ("가", .02), ("를", .01)],
-         [("<eos>", .98), ("그리고", .01), ("은", .01)]]
+         [("<eos>", .97), ("그리고", .01), ("은", .01)]]
 PITCH, FIRST, BUS = 122, 276, 26
 
 
@@ -204,7 +204,7 @@ def decoding():
     for number, choices in enumerate(STEPS):
         parts += decoding_step(number, choices)
     parts += [text(370, FIRST + 27, "K", 15, KEY, weight=700), text(452, FIRST + 35, "V", 15, VALUE, weight=700)]
-    return page(640, last + 166, f"<defs>{arrow_head(PURPLE)}</defs>", *parts,
+    return page(640, last + 166, *parts,
                 text(616, FIRST + 50, "append the likeliest", 13, PURPLE, "end"),
                 rectangle(46, last + 86, 582, 62, "white", PURPLE, 2, 10),
                 text(64, last + 117, "<eos>: stop", 16, PURPLE, "start", 600),
@@ -290,17 +290,13 @@ PALE = "#a3adb8"
 PENALTY = ((5 + 3) / 6) ** .6        # of three tokens, <eos> counted
 
 
-def signed(value, digits=2):
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
 def hypothesis(x, y, word, meaning, p, kept, rank=0):
     """A token with the probability of the hypothesis that ends with it."""
     colour = PURPLE if kept else PALE
     drawn = rectangle(x - 30, y - 17, 60, 34, shade(.1, PURPLE) if kept else "white", colour, 2 if kept else 1.3, 8, dashed=not kept)
     drawn += text(x, y, word, 16, INK if kept else FAINT) + text(x, y - 28, meaning, 13, FAINT, italic=True)
     drawn += text(x, y + 30, f"p = {p:.4f}".rstrip("0"), 14, INK if kept else FAINT, weight=600 if kept else 400)
-    drawn += text(x, y + 49, f"log p = {signed(math.log(p))}", 13, FAINT)
+    drawn += text(x, y + 49, f"log p = {printed(math.log(p), 2)}", 13, FAINT)
     if not rank:
         return drawn
     return drawn + (step(x + 48, y, rank) if kept else text(x + 38, y, "pruned", 13, FAINT, "start", italic=True))
@@ -317,7 +313,7 @@ def finished(y, p, best):
     """The end of a hypothesis, with its score."""
     x = COLUMN[3] + 6
     return [rectangle(x - 36, y - 17, 72, 34, PURPLE if best else "white", PURPLE, 2.5, 8), text(x, y, "<eos>", 16, "white" if best else INK, weight=600),
-            text(x, y - 28, "finished ✓", 13, PURPLE, weight=600), text(x, y + 30, f"score {signed(math.log(p) / PENALTY)}", 14, INK, weight=600),
+            text(x, y - 28, "finished ✓", 13, PURPLE, weight=600), text(x, y + 30, f"score {printed(math.log(p) / PENALTY, 2)}", 14, INK, weight=600),
             *([text(x, y + 49, "the best", 14, PURPLE, weight=600)] if best else [])]
 
 
@@ -341,9 +337,9 @@ def beam():
               rectangle(20, 658, 600, 122, "white", EDGE, 1.5, 10),
               text(38, 684, "score = log p / penalty,  penalty = ((5 + length) / 6)^0.6", 15, INK, "start", 600),
               text(38, 710, f"Both have length 3, <eos> counted: penalty = (8/6)^0.6 = {PENALTY:.3f}", 14, FAINT, "start"),
-              text(38, 734, f"그들 은:  {signed(best, 3)} / {PENALTY:.3f} = {signed(best / PENALTY)}, the best: returned", 15, PURPLE, "start", 600),
-              text(38, 758, f"그 는:  {signed(other, 3)} / {PENALTY:.3f} = {signed(other / PENALTY)}", 15, INK, "start")]
-    return page(640, 798, f"<defs>{arrow_head(PURPLE)}{arrow_head(PALE)}</defs>", *parts, title="Beam search with k = 2",
+              text(38, 734, f"그들 은:  {printed(best, 3)} / {PENALTY:.3f} = {printed(best / PENALTY, 2)}, the best: returned", 15, PURPLE, "start", 600),
+              text(38, 758, f"그 는:  {printed(other, 3)} / {PENALTY:.3f} = {printed(other / PENALTY, 2)}", 15, INK, "start")]
+    return page(640, 798, *parts, title="Beam search with k = 2",
                 description="A tree of hypotheses. Of the five candidates of step 2, 그들 은 with 0.405 and 그 는 with 0.22 "
                             "are kept and three are pruned. Both end with <eos> in step 3; 그들 은 has the higher score.")
 
