@@ -121,6 +121,13 @@ def test_numbers_that_look_equal_get_more_digits():
     assert got != expected
 
 
+def test_a_float_has_no_more_digits_than_it_takes():
+    message = say("alignment_error_rate", lambda predicted, sure, possible: 1 / 3).message
+    assert re.search(r" is 0\.3333, but should be (0\.\d{1,6}|1|0)\.", message), message
+    message = say("receptive_field", lambda kernel_size, dilations: 3.0).message
+    assert re.search(r"is 3\.0, but should be \d+\.\n", message), message
+
+
 def test_the_line_that_is_shown_is_the_learners():
     def with_a_wrong_mask(X, W_Q, W_K, W_V, mask=None):
         return self_attention(X, W_Q, W_K, W_V, torch.ones(7, 7, dtype=torch.bool))

@@ -169,7 +169,8 @@ def _finite_problem(name, got, want):
 
 def _value_problem(name, got, want):
     if not isinstance(want, (torch.Tensor, list, tuple)):
-        return f"{_full(name)} is {got!r}, but should be {want!r}."
+        is_, expected = _unlike(got, want) if type(got) is type(want) is float else (repr(got), repr(want))
+        return f"{_full(name)} is {is_}, but should be {expected}."
     for part, (left, right) in enumerate(_pairs(got, want)):
         if not same(left, right):
             off = ~torch.isclose(left.double(), right.double(), RTOL, ATOL)
