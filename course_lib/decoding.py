@@ -46,9 +46,9 @@ def beam_search(step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
     """Keep the `beam` most probable partial hypotheses; of those that end, return the best for its length.
 
     step, state, max_len and the result as in `greedy_decode`, and beam = 1 is that.  A sentence scores
-    log p / ((5 + length) / 6)^alpha, its <eos> counted.  One that ends holds its place among the best of its
-    step and none later.  If none has ended after max_len steps: the most probable one.  alpha >= 0.
-    Wu et al. 2016, eq. 14
+    log p / ((5 + length) / 6)^alpha, its <eos> counted.  One that ends takes one of the `beam`
+    places in that step; in the next step all places are free again.  If none has ended after max_len steps:
+    the most probable one.  alpha >= 0.  Wu et al. 2016, eq. 14
     """
     def penalty(length):
         return ((5 + length) / 6) ** alpha

@@ -138,7 +138,7 @@ class Transformer(nn.Module):
         return self.dropout(E + self.positions[first:last])
 
     def encode(self, src, pad_id=0):
-        """src (B, m)  ->  memory (B, m, d_model), mask (B, 1, m): True where a word is"""
+        """src (B, m)  ->  memory (B, m, d_model), mask (B, 1, m): True = a word"""
         memory, mask, _ = self.look_encode(src, pad_id)
         return memory, mask
 
@@ -161,7 +161,7 @@ class Transformer(nn.Module):
         return y @ self.target.weight.T, (encoder, *map(list, zip(*decoder)))
 
     def forward(self, src, tgt, pad_id=0):
-        """src (B, m)  tgt (B, n + 1): <bos> and n words  ->  logits (B, n, vocab_y) of the words"""
+        """src (B, m)  tgt (B, n + 1): <bos> and n tokens  ->  logits (B, n, vocab_y)"""
         return self.look(src, tgt, pad_id)[0]
 
     def begin(self, src, pad_id=0):
@@ -169,7 +169,7 @@ class Transformer(nn.Module):
         memory, mask = self.encode(src, pad_id)
         parts = [block.cross_attention for block in self.decoder]
         memories = [[split_heads(W(memory), part.h).contiguous() for W in (part.W_K, part.W_V)]
-                    for part in parts]                           # in order once, not at every step
+                    for part in parts]                           # copied once, not at every step
         return 0, [None] * len(self.decoder), memories, None if mask.all() else mask[:, None]
 
     def step(self, tokens, state):
