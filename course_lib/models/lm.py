@@ -8,8 +8,9 @@ import math
 import torch
 from torch import nn
 
-from .attention import attend_with_cache, causal_mask, merge_heads, split_heads
+from .attention import causal_mask, merge_heads, split_heads
 from .positional import positional_encoding
+from .relative import RelativeAttention
 from .transformer import Dropout, EncoderBlock
 
 
@@ -26,10 +27,12 @@ class LanguageModel(nn.Module):
         self.embedding = nn.Embedding(vocab, d_model)             # shared by input and output
         self.bias = nn.Parameter(torch.zeros(vocab))              # how frequent a token is
         self.blocks = nn.ModuleList(EncoderBlock(d_model, h, d_ff, dropout) for _ in range(N))
+        for block in self.blocks:
+            block.attention = RelativeAttention(d_model, h)       # it also sees how far away a token is
         self.dropout = Dropout(dropout)
         self.register_buffer("positions", positional_encoding(64, d_model), persistent=False)
         for name, weight in self.named_parameters():
-            if weight.dim() == 2:                                 # norms and biases keep torch's start
+            if weight.dim() == 2 and "distance" not in name:      # norms and biases keep torch's start
                 nn.init.xavier_uniform_(weight, gain=0.5 if "W_Q" in name or "W_K" in name else 1.0)
         nn.init.normal_(self.embedding.weight, std=d_model ** -0.5)
 
@@ -95,8 +98,10 @@ def next_logits(model, ids, caches=None):
     x, grown = model.embed(ids[:, None], start), []               # (B, 1, d_model)
     for block, cache in zip(model.blocks, caches, strict=True):
         W = block.attention
-        Q_t, K_t, V_t = (split_heads(project(x), W.h) for project in (W.W_Q, W.W_K, W.W_V))
-        output, cache = attend_with_cache(Q_t, K_t, V_t, cache)   # (B, h, 1, d_k)
+        Q_t, K, V = (split_heads(project(x), W.h) for project in (W.W_Q, W.W_K, W.W_V))    # (B, h, 1, d_k)
+        if cache is not None:                                     # as attend_with_cache
+            K, V = torch.cat([cache[0], K], dim=-2), torch.cat([cache[1], V], dim=-2)      # (B, h, t, d_k)
+        output, cache = W.attend(Q_t, K, V)[0], (K, V)
         x = block.norm_1(x + block.dropout(W.W_O(merge_heads(output))))
         x = block.norm_2(x + block.dropout(block.feed_forward(x)))
         grown.append(cache)
