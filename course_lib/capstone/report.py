@@ -95,7 +95,7 @@ def maps(result):
         part.set_title(f"head {head + 1}")
         part.set_xticks(range(len(english)), english, rotation=90, fontsize=7)
     axes[0].set_yticks(range(len(korean)), korean, fontsize=7)
-    figure.suptitle("Where your decoder looks while it writes", fontsize=10)
+    figure.suptitle("Where your decoder looks while it translates", fontsize=10)
     return figure
 
 

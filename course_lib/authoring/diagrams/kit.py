@@ -7,12 +7,15 @@ grey, what is learned has a bold outline.  Text stays text, so that it can be se
 """
 
 import itertools
+import math
+import re
 from html import escape
 
 INK, FAINT, CARD, EDGE = "#1f2933", "#5f6c7b", "#fbfbfd", "#e4e7eb"
 BLUE, ORANGE, GREEN, GREY, RED = "#2f6fb0", "#b8650f", "#2a7d50", "#7f8b98", "#c0392b"
-PURPLE = "#6d4aa8"  # what the picture is about, where none of the roles below fits; see arrow_head
+PURPLE = "#6d4aa8"      # what the picture is about, where none of the roles below fits
 QUERY, KEY, VALUE, RESIDUAL = BLUE, ORANGE, GREEN, GREY
+LEARNED = "#f3f4f6"     # the ground of a box whose weights are learned
 # Fonts of the reader's system; the last name draws Hangul, "sans-serif" whatever is left.
 FONT = "Inter, Helvetica Neue, Arial, DejaVu Sans, Apple SD Gothic Neo, Noto Sans KR, NanumGothic, sans-serif"
 
@@ -77,6 +80,43 @@ def matrix(x, y, rows, colour, cell=22, name="", shape="", numbers="", learned=F
     return "".join(parts)
 
 
+def printed(value, digits=None):
+    """A number as it is printed, with a true minus sign.  digits: after the point, for floats."""
+    if value == -math.inf:
+        return "−∞"
+    whole = digits is None or isinstance(value, int)
+    return (f"{value:g}" if whole else f"{value:.{digits}f}").replace("-", "−")
+
+
+def grid(x, y, rows, colour=INK, cell=40, height=30, digits=None, full=None, size=13, faint=(), row=None,
+         learned=False):
+    """A matrix with its numbers, its upper left corner at (x, y).
+
+    full: the number with the deepest shade, by default the largest one; 0 leaves all cells white.
+    faint: numbers printed in grey.  row: the index of a row with a dark outline.
+    """
+    full = max(abs(value) for values in rows for value in values) if full is None else full
+    parts = []
+    for (i, values), j in itertools.product(enumerate(rows), range(len(rows[0]))):
+        value = values[j]
+        fill = shade(.06 + .5 * abs(value) / full, colour) if full and value != -math.inf else "white"
+        parts += [rectangle(x + cell * j, y + height * i, cell, height, fill, colour, .7, 0),
+                  text(x + cell * (j + .5), y + height * (i + .5), printed(value, digits), size,
+                       GREY if value in faint else INK)]
+    width = cell * len(rows[0])
+    parts.append(rectangle(x, y, width, height * len(rows), "none", colour, 3.5 if learned else 1.8, 3))
+    if row is not None:
+        parts.append(rectangle(x - 3, y + height * row - 3, width + 6, height + 6, "none", INK, 2, 5))
+    return "".join(parts)
+
+
+def projection(x, y, letter, colour=INK, size=15, weight=400):
+    """The name of a learned matrix: W with a raised letter, centred on (x, y)."""
+    return (f"<text x='{x:g}' y='{y:g}' font-size='{size}' fill='{colour}' text-anchor='middle'"
+            f" font-weight='{weight}' dominant-baseline='central'>W"
+            f"<tspan dy='-5' font-size='{size - 4}'>{letter}</tspan></text>")
+
+
 def arrow(x1, y1, x2, y2, colour=INK, width=1.5, label="", lift=9, bend=0):
     """From (x1, y1) to (x2, y2), its head at the end.  bend: raises the middle.  label: above it."""
     middle = f"Q {(x1 + x2) / 2:g} {(y1 + y2) / 2 - bend:g} " if bend else "L "
@@ -134,7 +174,7 @@ def heading(words, note=""):
 
 
 def arrow_head(colour):
-    """The head of an arrow.  A page that draws arrows in PURPLE holds <defs> with this one, too."""
+    """The head of an arrow, referred to as head-…; `page` adds those that its parts use."""
     return (f"<marker id='head-{colour[1:]}' viewBox='0 0 10 10' refX='9' refY='5'"
             " markerUnits='userSpaceOnUse' markerWidth='9' markerHeight='9' orient='auto-start-reverse'>"
             f"<path d='M 0 0 L 10 5 L 0 10 z' fill='{colour}'/></marker>")
@@ -142,11 +182,13 @@ def arrow_head(colour):
 
 def page(width, height, *parts, title, description):
     """The SVG file: the parts on a light card.  title, description: for screen readers."""
-    heads = "".join(map(arrow_head, (INK, FAINT, BLUE, ORANGE, GREEN, GREY, RED)))
+    body = "\n".join(parts)
+    colours = sorted(set(re.findall(r"url\(#head-(\w+)\)", body)))
+    heads = "".join(arrow_head(f"#{colour}") for colour in colours)
     return (f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {width} {height}' width='{width}'"
             f" font-family='{FONT}' role='img' aria-labelledby='title description'>\n"
             f"<title id='title'>{escape(title)}</title>\n"
             f"<desc id='description'>{escape(description)}</desc>\n"
             f"<defs>{heads}</defs>\n"
             f"<rect width='{width}' height='{height}' rx='14' fill='{CARD}' stroke='{EDGE}'/>\n"
-            + "\n".join(parts) + "\n</svg>\n")
+            + body + "\n</svg>\n")

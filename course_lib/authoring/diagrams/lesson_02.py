@@ -6,7 +6,6 @@ from .kit import (
     PURPLE,
     RESIDUAL,
     arrow,
-    arrow_head,
     box,
     heading,
     line,
@@ -21,7 +20,6 @@ from .kit import (
 )
 
 PALE, OUTSIDE, SEEN = "#d3d9e0", "#9aa5b1", "#efeaf8"  # an arrow, a word, a node that plays no part; one that does
-HEAD = f"<defs>{arrow_head(PURPLE)}</defs>"
 SENTENCE = "the letters in the box under her bed".split()
 
 
@@ -70,7 +68,7 @@ def all_at_once():
 
 def at_once():
     return page(
-        476, 616, HEAD, heading("In which step can a vector be computed?", "The number in the dark circle is the step."),
+        476, 616, heading("In which step can a vector be computed?", "The number in the dark circle is the step."),
         group(0, 96, recurrence()), group(0, 368, all_at_once()),
         title="Recurrent network and convolution over the same five words",
         description="Above, five recurrent states that are computed in steps 1 to 5. Below, five outputs of a "
@@ -118,7 +116,7 @@ def stack(top, title, dilations):
 
 def stacks():
     return page(
-        684, 710, HEAD, heading("What the last position sees", "Kernels of two, three layers; purple: whatever the last "
+        684, 710, heading("What the last position sees", "Kernels of two, three layers; purple: whatever the last "
                           "output depends on"),
         *stack(112, "Without gaps", [1, 1, 1]), *stack(420, "With gaps that double", [1, 2, 4]),
         title="Receptive fields of three plain and of three dilated convolutions",
@@ -148,7 +146,7 @@ def by_hand():
     parts.append(text(30, 352, "in the 6.75:", 13, FAINT, "start"))
     parts += [text(place(t), 352, label, 14, PURPLE, weight=600)
               for t, label in enumerate(("0.25 × 1", "0.5 × 2", "0.5 × 3", "1 × 4"))]
-    return page(600, 380, HEAD, *parts, title="A convolution with dilation 1 and one with dilation 2, by hand",
+    return page(600, 380, *parts, title="A convolution with dilation 1 and one with dilation 2, by hand",
                 description="The words 1, 2, 3, 4 become 1, 2.5, 4, 5.5 with dilation 1 and then 1, 2.5, 4.5, 6.75 "
                             "with dilation 2. The last number holds the words with the weights 0.25, 0.5, 0.5 and 1.")
 
@@ -172,7 +170,7 @@ def gated_layer():
              text(522, 238, "output t", 13, FAINT),
              text(272, 284, "residual connection: the vector at t is added unchanged", 13, FAINT),
              text(460, 160, "a ⊙ σ(b)", 14, INK, "start", 600)]
-    return page(580, 306, HEAD, *parts, title="A gated convolution with a residual connection",
+    return page(580, 306, *parts, title="A gated convolution with a residual connection",
                 description="A convolution of the vectors at t − dilation and at t gives a content a and a gate b. The "
                             "content is multiplied by the sigmoid of the gate, and the vector at t itself is added.")
 

@@ -8,17 +8,19 @@ from .kit import (
     FAINT,
     GREEN,
     INK,
+    LEARNED,
     ORANGE,
     RED,
     arrow,
     box,
     frame,
+    grid,
     heading,
     line,
     lines,
     page,
+    printed,
     rectangle,
-    shade,
     step,
     text,
     token,
@@ -30,16 +32,11 @@ SCORES, WEIGHTS = [-2.28, -1.39, 0.00], [0.08, 0.18, 0.74]
 CONTEXT, OLD, NEW, BEFORE = (0.17, 0.83), (0.0, -1.0), (0.58, 0.32), (0.5, 0.0)
 PREDICTED = [("그들", "they", 0.06), ("은", "TOPIC", 0.09), ("고양이", "cat", 0.80), ("이다", "is", 0.05)]
 LUONG_WEIGHTS = [0.09, 0.24, 0.67]
-LEARNED = "#f3f4f6"
 
 
-def vector(x, y, values, colour, cell=40, height=26):
+def vector(x, y, values, colour):
     """A strip of cells with their values, its left end at x, centred on y."""
-    parts = [rectangle(x + cell * number, y - height / 2, cell, height, shade(abs(value) * 0.55, colour),
-                       colour, 1, 0) + text(x + cell * (number + 0.5), y, f"{value:.2f}".replace("-", "−"), 12)
-             for number, value in enumerate(values)]
-    outline = rectangle(x, y - height / 2, cell * len(values), height, "none", colour, 1.8, 3)
-    return "".join(parts) + outline
+    return grid(x, y - 13, [values], colour, 40, 26, 2, full=1, size=12)
 
 
 def weight_bar(x, y, weight, length=80):
@@ -70,7 +67,7 @@ def bahdanau_step():
         parts += [token(50, y, word, width=62), arrow(82, y, 104, y, FAINT),
                   vector(106, y, state, ORANGE), text(146, y - 24, name, 14, ORANGE, weight=600),
                   arrow(188, y + 6, 272, y + 6, ORANGE, 1.8),
-                  box(316, y, f"{score:.2f}".replace("-", "−"), width=84, height=30, learned=True),
+                  box(316, y, printed(score, 2), width=84, height=30, learned=True),
                   arrow(360, y, 436, y, INK), weight_bar(442, y, weight),
                   vector(612, y, state, GREEN), text(602, y, name, 14, GREEN, "end", 600),
                   text(562, y, "×", 15, INK), arrow(694, y, 744, 250 + (y - 250) * 0.16, GREEN, 1 + 5 * weight)]

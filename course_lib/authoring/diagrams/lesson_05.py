@@ -11,13 +11,16 @@ from .kit import (
     GREEN,
     GREY,
     INK,
+    LEARNED,
     ORANGE,
     arrow,
     box,
+    grid,
     heading,
     line,
     lines,
     page,
+    projection,
     rectangle,
     shade,
     step,
@@ -31,7 +34,6 @@ W_Q = [(0, 0), (0, 1), (2, 0), (0, 0)]
 W_K = [(1, 0), (0, 1), (0, 0), (0, 0)]
 W_V = [(0, 0), (0, 0), (10, 0), (0, 10)]
 BELOW = "₁₂₃"
-LEARNED = "#f3f4f6"
 
 
 def product(A, B):
@@ -48,26 +50,6 @@ RAW = product(Q, list(zip(*K, strict=True)))
 SCORES = [[score / math.sqrt(2) for score in row] for row in RAW]
 WEIGHTS = [softmax(row) for row in SCORES]
 OUTPUT = product(WEIGHTS, V)
-
-
-def grid(x, y, rows, colour, cell=40, height=30, digits=0, full=None, learned=False, marked=False):
-    """A matrix with its numbers, its upper left corner at (x, y).  full: the number with the deepest shade.
-
-    marked: its first row has a dark outline, since the text follows the first query.
-    """
-    full = full or max(abs(value) for row in rows for value in row) or 1
-    parts = []
-    for i, row in enumerate(rows):
-        for j, value in enumerate(row):
-            words = f"{value:.{digits}f}" if digits else f"{value:g}"
-            parts += [rectangle(x + cell * j, y + height * i, cell, height, shade(0.06 + 0.5 * abs(value) / full, colour),
-                                colour, 0.6, 0),
-                      text(x + cell * (j + 0.5), y + height * (i + 0.5), words, 13)]
-    width = cell * len(rows[0])
-    parts.append(rectangle(x, y, width, height * len(rows), "none", colour, 3.5 if learned else 1.8, 3))
-    if marked:
-        parts.append(rectangle(x - 3, y - 3, width + 6, height + 6, "none", INK, 2, 5))
-    return "".join(parts)
 
 
 # ---------------------------------------------------------------- one query
@@ -109,19 +91,18 @@ def projections():
              token(62, 338, "cats"), arrow(96, 338, 116, 338, GREY),
              grid(120, 323, [X[2]], GREY, 34, 30, full=1), text(188, 308, "x₃", 15, GREY, weight=600),
              text(188, 372, "(1, d_model) = (1, 4)", 12, FAINT)]
-    for y, upper, W, colour, name, stacked, question in rows:
+    for y, letter, W, colour, name, stacked, question in rows:
         parts += [line([(258, 338), (282, 338), (282, y), (310, y)], GREY, 2) if y != 338 else arrow(258, 338, 310, 338, GREY, 2),
                   grid(316, y - 52, W, colour, 36, 26, learned=True),
-                  f"<text x='352' y='{y - 66}' font-size='15' fill='{colour}' text-anchor='middle' font-weight='600'>"
-                  f"W<tspan dy='-5' font-size='11'>{upper}</tspan></text>",
+                  projection(352, y - 68, letter, colour, weight=600),
                   text(352, y + 66, "(4, 2)", 12, FAINT),
                   arrow(392, y, 440, y, colour, 2), grid(446, y - 15, [stacked[2]], colour, 42, 30, full=max(map(max, stacked))),
                   text(488, y - 30, name, 15, colour, weight=600), lines(488, y + 30, question.split("\n"), 12, FAINT, "middle", 1.25),
                   arrow(534, y, 640, y + 30, colour, 1.2)]
         parts += [grid(646, y - 45, stacked, colour, 42, 30, full=max(map(max, stacked))),
                   rectangle(643, y + 12, 90, 36, "none", INK, 2, 5),
-                  text(688, y - 60, upper, 16, colour, weight=700),
-                  text(688, y + 62, f"(n, {'d_v' if upper == 'V' else 'd_k'}) = (3, 2)", 12, FAINT)]
+                  text(688, y - 60, letter, 16, colour, weight=700),
+                  text(688, y + 62, f"(n, {'d_v' if letter == 'V' else 'd_k'}) = (3, 2)", 12, FAINT)]
         parts += [text(744, y - 30 + 30 * i, word, 13, FAINT, "start") for i, word in enumerate(WORDS)]
     parts.append(text(688, 92, "all words, one row each", 13, INK, weight=600))
     return page(840, 590, *parts, title="From a word to its query, key and value",
@@ -144,23 +125,23 @@ def matrices():
              step(40, 300, 3), text(58, 301, "softmax, row by row", 14, INK, "start", 600),
              step(320, 300, 4), text(338, 301, "mix: weights × V", 14, INK, "start", 600)]
     # step 1
-    parts += [grid(48, up + 10, Q, BLUE, 44, 32, marked=True), text(36, up + 58, "Q", 16, BLUE, "end", 700),
+    parts += [grid(48, up + 10, Q, BLUE, 44, 32, row=0), text(36, up + 58, "Q", 16, BLUE, "end", 700),
               shape(92, up + 124, "(n, d_k) = (3, 2)"), text(170, up + 58, "×", 20),
               grid(204, up + 26, [*zip(*K, strict=True)], ORANGE, 44, 32, full=1.5),
               text(270, up + 10, "Kᵀ", 16, ORANGE, weight=700), shape(270, up + 108, "(d_k, m) = (2, 3)"),
-              text(364, up + 58, "=", 20), grid(396, up + 10, RAW, GREY, 44, 32, marked=True),
+              text(364, up + 58, "=", 20), grid(396, up + 10, RAW, GREY, 44, 32, row=0),
               shape(462, up + 124, "(n, m) = (3, 3)"), arrow(538, up + 58, 620, up + 58), text(579, up + 42, "÷ 1.41", 13, FAINT)]
     # step 2
-    parts += [grid(632, up + 10, SCORES, GREY, 52, 32, 2, marked=True), shape(710, up + 124, "(n, m)")]
+    parts += [grid(632, up + 10, SCORES, GREY, 52, 32, 2, row=0), shape(710, up + 124, "(n, m)")]
     # step 3
     parts += [line([(710, up + 136), (710, 278), (20, 278), (20, down + 58), (42, down + 58)], INK, 1.5),
-              grid(52, down + 10, WEIGHTS, BLUE, 52, 32, 2, full=1, marked=True),
+              grid(52, down + 10, WEIGHTS, BLUE, 52, 32, 2, full=1, row=0),
               shape(130, down + 124, "(n, m): each row sums to 1"),
               text(280, down + 58, "×", 20)]
     # step 4
     parts += [grid(340, down + 10, V, GREEN, 48, 32, full=14), text(328, down + 58, "V", 16, GREEN, "end", 700),
               shape(388, down + 124, "(m, d_v) = (3, 2)"), text(474, down + 58, "=", 20),
-              grid(520, down + 10, OUTPUT, GREEN, 56, 32, 2, full=14, marked=True),
+              grid(520, down + 10, OUTPUT, GREEN, 56, 32, 2, full=14, row=0),
               text(648, down + 58, "output", 16, GREEN, "start", 700), shape(576, down + 124, "(n, d_v) = (3, 2)")]
     return page(830, 480, *parts, title="Attention as matrices with their shapes",
                 description="Q times K transposed gives a score for each query and key. The scores are divided by the "
@@ -187,7 +168,7 @@ def style_tokens():
              text(62, 96, "recording", 13), line([(34, 128), (46, 112), (56, 132), (68, 110), (80, 128), (92, 116)], INK, 2, head=False),
              arrow(100, 122, 122, 122), box(152, 122, "GRU", LEARNED, width=56, height=34, learned=True),
              arrow(182, 122, 204, 122), blank(208, 114, 1, 5, GREY, 14, 16), text(243, 96, "reference", 13, GREY, weight=600),
-             arrow(280, 122, 306, 122), box(332, 122, "W", LEARNED, BLUE, 46, 34, learned=True), upper(341, 116, "Q", BLUE),
+             arrow(280, 122, 306, 122), box(332, 122, "", LEARNED, BLUE, 46, 34, learned=True), projection(332, 122, "Q"),
              blank(410, 113, 1, 2, BLUE, 20, 18), blank(466, 113, 1, 2, BLUE, 20, 18), arrow(357, 122, 406, 122, BLUE),
              text(430, 96, "Q₁", 14, BLUE, weight=700), text(486, 96, "Q₂", 14, BLUE, weight=700),
              text(72, 194, "bank of 6 tokens", 13)]
@@ -195,8 +176,8 @@ def style_tokens():
         parts.append(blank(42, 208 + 24 * number, 1, 3, GREY, 20, 17, learned=True))
     parts += [line([(108, 276), (126, 276)], INK, 1.5), box(156, 276, "tanh", width=56, height=30),
               line([(186, 276), (208, 276), (208, 228), (304, 228)], INK, 1.5), line([(186, 276), (208, 276), (208, 338), (304, 338)], INK, 1.5),
-              box(332, 228, "W", LEARNED, ORANGE, 46, 34, learned=True), upper(341, 222, "K", ORANGE),
-              box(332, 338, "W", LEARNED, GREEN, 46, 34, learned=True), upper(341, 332, "V", GREEN),
+              box(332, 228, "", LEARNED, ORANGE, 46, 34, learned=True), projection(332, 228, "K"),
+              box(332, 338, "", LEARNED, GREEN, 46, 34, learned=True), projection(332, 338, "V"),
               arrow(357, 228, 406, 228, ORANGE), arrow(357, 338, 406, 338, GREEN)]
     for x, number in ((410, "₁"), (466, "₂")):
         parts += [blank(x, 189, 6, 2, ORANGE, 20, 13), blank(x, 299, 6, 2, GREEN, 20, 13),
@@ -215,11 +196,6 @@ def style_tokens():
     return page(840, 414, *parts, title="Style tokens with two heads",
                 description="The query comes from a recording, keys and values from a bank of learned tokens. Two heads "
                             "attend separately, and their outputs side by side are the style embedding for the decoder.")
-
-
-def upper(x, y, letter, colour):
-    """The raised letter of a matrix W."""
-    return text(x + 4, y, letter, 11, colour, weight=600)
 
 
 DRAWINGS = {"05_attention": one_query, "05_matrices": matrices, "05_projections": projections,

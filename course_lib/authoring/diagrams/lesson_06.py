@@ -9,7 +9,6 @@ from .kit import (
     PURPLE,
     RED,
     arrow,
-    arrow_head,
     box,
     frame,
     heading,
@@ -24,7 +23,6 @@ from .kit import (
 SENTENCES = ["they are cats".split(), "I am a student".split(), "Minsu likes cats".split()]
 B, N, D = 3, 4, 5
 ROWS = [word for words in SENTENCES for word in [*words, "pad", "pad"][:N]]
-HEADS = f"<defs>{arrow_head(PURPLE)}</defs>"
 EDGE, PALE, LEARNED = "#b8c0ca", "#eef0f4", "#f3f4f6"
 INDEX = "₀₁₂₃₄₅"
 
@@ -74,7 +72,7 @@ def table(x, y, chosen, cell=28, high=21):
 def groups():
     """Batch norm beside layer norm: the group of one mean and one variance, in the block and in the table."""
     left, right, top = 118, 548, 344
-    parts = [HEADS, heading("Which numbers share a mean and a variance?", "A batch of B = 3 sentences, n = 4 positions, "
+    parts = [heading("Which numbers share a mean and a variance?", "A batch of B = 3 sentences, n = 4 positions, "
                             "d = 5 features. Purple: one group."),
              frame(18, 76, 402, 584), frame(440, 76, 402, 584),
              text(36, 100, "Batch norm", 17, INK, "start", 600), text(458, 100, "Layer norm", 17, INK, "start", 600),
@@ -121,7 +119,7 @@ def mode(x, rows, name, note):
 def modes():
     """Batch norm in training mode and in eval mode: whose mean and variance it uses."""
     left, right = 18, 440
-    parts = [HEADS, heading("Batch norm is two functions in one", "One column of the batch is followed here; every column has "
+    parts = [heading("Batch norm is two functions in one", "One column of the batch is followed here; every column has "
                             "a mean and a variance of its own."),
              *mode(left, 4, "Training mode", "the statistics of this batch"),
              *mode(right, 1, "Eval mode", "the stored statistics; a row may come alone"),
@@ -161,7 +159,7 @@ def place(t):
 def in_time():
     """Batch norm with one stored pair for each step beside layer norm, which stores nothing."""
     upper, lower = 132, 364
-    parts = [HEADS, heading("The two norms inside an RNN", "At each step: 3 sentences (rows), 5 features (columns). "
+    parts = [heading("The two norms inside an RNN", "At each step: 3 sentences (rows), 5 features (columns). "
                             "Training had four steps; the fifth is new."),
              rectangle(place(4) - 72, 74, 144, 500, "#fdf1ef", "none", 0, 12), text(place(4), 96, "step 5: new", 14, RED, weight=600)]
     parts += [text(place(t), 96, f"step {t + 1}", 14, FAINT, weight=600) for t in range(4)]

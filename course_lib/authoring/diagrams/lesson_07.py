@@ -9,11 +9,12 @@ import itertools
 from .kit import (
     FAINT,
     INK,
+    LEARNED,
     PURPLE,
     RESIDUAL,
-    arrow_head,
     box,
     frame,
+    grid,
     heading,
     line,
     page,
@@ -24,19 +25,14 @@ from .kit import (
     token,
 )
 
-LEARNED, NORM = "#f3f4f6", "#efe9f8"
+NORM = "#efe9f8"
 STREAM = [(2, 1), (1, 3), (-1, 3)]      # x_0, x_1, x_2 of 'cats'
 ADDED = [(-1, 2), (-2, 0)]              # f_1(x_0), f_2(x_1)
 
 
 def vector(x, y, values, colour, cell=34, height=28):
-    """A strip of cells with whole numbers, centred on (x, y), on a white ground."""
-    left = x - cell * len(values) / 2
-    parts = [rectangle(left, y - height / 2, cell * len(values), height, "white", colour, 2, 4)]
-    for number, value in enumerate(values):
-        parts += [rectangle(left + cell * number, y - height / 2, cell, height, shade(abs(value) * 0.11, colour),
-                            colour, 1, 0), text(left + cell * (number + 0.5), y, f"{value}".replace("-", "−"), 15)]
-    return "".join(parts) + rectangle(left, y - height / 2, cell * len(values), height, "none", colour, 2, 3)
+    """A strip of cells with whole numbers, centred on (x, y)."""
+    return grid(x - cell * len(values) / 2, y - height / 2, [values], colour, cell, height, full=5, size=15)
 
 
 def stream(x1, y1, x2, y2, width=9):
@@ -153,7 +149,7 @@ def paths():
         if length < 3:
             parts.append(line([(30, y - 10), (830, y - 10)], "#c5ccd3", 1, head=False, dashed=True))
             y += 26
-    return page(860, y - 8, f"<defs>{arrow_head(PURPLE)}</defs>", *parts, title="The eight paths through three residual blocks",
+    return page(860, y - 8, *parts, title="The eight paths through three residual blocks",
                 description="One path passes all blocks, three go through one block, three through two, and one "
                             "through all three. Beside each stands its term of the gradient, from g3 to g3 J3 J2 J1.")
 

@@ -11,15 +11,17 @@ from .kit import (
     GREEN,
     GREY,
     INK,
+    LEARNED,
     ORANGE,
     arrow,
     box,
+    grid,
     heading,
     line,
     lines,
     page,
+    projection,
     rectangle,
-    shade,
     step,
     text,
     token,
@@ -35,37 +37,7 @@ AVERAGE = [(1.00, 0.00, 0.00), (0.50, 0.50, 0.00), (0.33, 0.33, 0.33)]
 AVERAGES = [(1.00, 0.00), (0.50, 0.50), (0.67, 0.67)]
 CAUSAL = [(1.00, 0.00, 0.00), (0.50, 0.50, 0.00), (0.09, 0.18, 0.73)]
 CAUSAL_OUTPUT = [(10.00, 0.00), (5.00, 5.00), (8.22, 9.12)]
-LEARNED = "#f3f4f6"
 CELL, HEIGHT = 46, 26
-
-
-def shown(value, digits=2):
-    if value == -math.inf:
-        return "−∞"
-    return f"{value:.{digits}f}".replace("-", "−") if isinstance(value, float) else str(value)
-
-
-def projection(x, y, letter, colour=INK, size=14):
-    """W with a letter above it, its middle at (x, y)."""
-    return text(x - 5, y, "W", size, colour) + text(x + 7, y - 5, letter, 11, colour)
-
-
-def grid(x, y, rows, colour=INK, most=None, width=CELL, height=HEIGHT, faint=(), row=None):
-    """A matrix with its values, its upper left corner at (x, y).  most: the value of the darkest cell, or none.
-
-    faint: values that are printed in grey.  row: the number of a row with a bold outline.
-    """
-    parts = []
-    for i, values in enumerate(rows):
-        for j, value in enumerate(values):
-            fill = shade(0.55 * value / most, colour) if most and value != -math.inf else "white"
-            parts += [rectangle(x + width * j, y + height * i, width, height, fill, colour, 0.8, 0),
-                      text(x + width * (j + 0.5), y + height * (i + 0.5), shown(value), 13,
-                           "#8a96a3" if value in faint else INK)]
-    parts.append(rectangle(x, y, width * len(rows[0]), height * len(rows), "none", colour, 1.8, 3))
-    if row is not None:
-        parts.append(rectangle(x - 2, y + height * row - 1, width * len(rows[0]) + 4, height + 2, "none", colour, 3, 4))
-    return "".join(parts)
 
 
 # ---------------------------------------------------------------- the ladder
@@ -73,15 +45,16 @@ def grid(x, y, rows, colour=INK, most=None, width=CELL, height=HEIGHT, faint=(),
 def rung(y, number, name, note, scores, weights, values, output, formula):
     """One row of the ladder: scores → softmax → weights × values = output.  Parts that a rung lacks are None."""
     middle = y + 1.5 * HEIGHT
+    colour, full = (GREEN, 10) if number == 4 else (GREY, 1)
     parts = [step(34, middle - 26, number), text(52, middle - 26, name, 15, INK, "start", 600),
              lines(24, middle - 2, note, 13)]
     if scores:
-        parts += [grid(214, y, scores, faint=[-math.inf]), arrow(356, middle, 424, middle, INK), text(390, middle - 13, "softmax", 12, FAINT)]
+        parts += [grid(214, y, scores, INK, CELL, HEIGHT, 2, full=0, faint=[-math.inf]), arrow(356, middle, 424, middle, INK), text(390, middle - 13, "softmax", 12, FAINT)]
     if weights:
-        parts += [grid(428, y, weights, INK, 1, faint=[0]), text(584, middle, "×", 18),
-                  grid(602, y, values, GREEN if number == 4 else GREY, 10 if number == 4 else 1, 42),
+        parts += [grid(428, y, weights, INK, CELL, HEIGHT, 2, full=1, faint=[0]), text(584, middle, "×", 18),
+                  grid(602, y, values, colour, 42, HEIGHT, full=full),
                   text(704, middle, "=", 18)]
-    parts.append(grid(722, y, output, GREEN if number == 4 else GREY, 10 if number == 4 else 1, 54))
+    parts.append(grid(722, y, output, colour, 54, HEIGHT, 2, full=full))
     if formula:
         parts.append(formula)
     return parts
@@ -105,7 +78,7 @@ def ladder():
              *rung(tops[2], 3, "Softmax", ["equal scores; −∞", "hides later words"], zeros, AVERAGE, X, AVERAGES, ""),
              *rung(tops[3], 4, "Self-attention", ["scores computed", "from the words"], scores, CAUSAL, V, CAUSAL_OUTPUT, ""),
              text(283, 590, "Q Kᵀ / √2, with −∞", 13, BLUE), text(634, 590, "V = X", 13, GREEN),
-             projection(666, 590, "V", GREEN, 13)]
+             projection(664, 590, "V", GREEN, 14)]
     parts += [line([(20, y), (840, y)], "#d5dae0", 1, head=False) for y in (209, 339, 469)]
     return page(860, 616, *parts, title="From an average to self-attention in four steps",
                 description="An average of the words so far, computed in a loop, as a product with a triangular matrix "
@@ -125,26 +98,26 @@ def one_source():
              step(450, 92, 2), text(466, 92, "score", 14, INK, "start", 600),
              step(642, 92, 3), text(658, 92, "softmax", 14, INK, "start", 600)]
     parts += [token(56, y, word, width=66) for word, y in zip(WORDS, rows, strict=True)]
-    parts += [grid(102, top, X, GREY, 1, 32, row), text(134, top - 14, "X (3, 2)", 13, GREY, weight=600)]
+    parts += [grid(102, top, X, GREY, 32, row, full=1), text(134, top - 14, "X (3, 2)", 13, GREY, weight=600)]
     for name, colour, values, y, most in (("Q", BLUE, Q, 118, 2), ("K", ORANGE, K, 250, 2), ("V", GREEN, V, 392, 10)):
         height = 30
         centre = y + 1.5 * height
         parts += [line([(170, middle), (188, middle), (188, centre), (204, centre)], GREY, 2),
                   box(232, centre, "", LEARNED, colour, 52, 34, learned=True), projection(232, centre, name),
                   arrow(260, centre, 288, centre, colour, 2),
-                  grid(292, y, values, colour, most, 36, height, row=0 if name == "Q" else None),
+                  grid(292, y, values, colour, 36, height, full=most, row=0 if name == "Q" else None),
                   text(328, y - 13, f"{name} (3, 2)", 13, colour, weight=600)]
     parts += [line([(366, 163), (392, 163), (392, 222), (428, 222)], BLUE, 2),
               line([(366, 295), (392, 295), (392, 240), (428, 240)], ORANGE, 2),
-              grid(432, 189, SCORES, INK, None, 46, 28, row=0),
+              grid(432, 189, SCORES, INK, 46, 28, 2, full=0, row=0),
               text(501, 175, "Q Kᵀ / √2  (3, 3)", 13, INK, weight=600),
               arrow(574, 231, 634, 231, INK, 2),
-              grid(638, 189, WEIGHTS, INK, 1, 46, 28, row=0), text(707, 175, "weights (3, 3)", 13, INK, weight=600)]
+              grid(638, 189, WEIGHTS, INK, 46, 28, 2, full=1, row=0), text(707, 175, "weights (3, 3)", 13, INK, weight=600)]
     parts += [lines(786, 203, ["each row", "sums to 1"], 12)]
     parts += [step(560, 352, 4), text(576, 352, "weighted sum", 14, INK, "start", 600),
               line([(707, 275), (707, 386)], INK, 2),
               line([(366, 437), (640, 437)], GREEN, 2),
-              grid(644, 395, OUTPUT, GREEN, 10, 62, 28, row=0),
+              grid(644, 395, OUTPUT, GREEN, 62, 28, 2, full=10, row=0),
               text(706, 494, "output = weights × V  (3, 2)", 13, GREEN, weight=600)]
     parts += [lines(780, 409, WORDS, 13, leading=2.15)]
     return page(860, 524, *parts, title="Self-attention on 'cats chase mice'",

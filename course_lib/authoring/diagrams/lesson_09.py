@@ -15,6 +15,7 @@ from .kit import (
     line,
     matrix,
     page,
+    projection,
     step,
     text,
 )
@@ -48,9 +49,8 @@ def heads():
 
 
 def weight(x, y, name, colour):
-    """A learned matrix, W with its superscript, centred on (x, y)."""
-    return (box(x, y, "", colour=colour, width=44, height=36, learned=True) + text(x - 4, y + 2, "W", 15)
-            + text(x + 9, y - 6, name, 11))
+    """A learned matrix in its box, centred on (x, y)."""
+    return box(x, y, "", colour=colour, width=44, height=36, learned=True) + projection(x, y + 1, name)
 
 
 def divided(x, y):

@@ -12,7 +12,6 @@ from .kit import (
     PURPLE,
     RED,
     arrow,
-    arrow_head,
     frame,
     heading,
     lines,
@@ -29,7 +28,6 @@ POSITIONS, D_MODEL = 8, 16
 SENTENCES = ["the dog bit a man".split(), "a man bit the dog".split()]
 EMBEDDINGS = {"the": (.15, .5, .3, .1), "dog": (.6, .2, .45, .35), "bit": (.3, .1, .6, .5),
               "a": (.1, .4, .2, .3), "man": (.5, .55, .15, .4)}
-PURPLE_HEAD = f"<defs>{arrow_head(PURPLE)}</defs>"
 
 
 def angle(position, pair):
@@ -105,7 +103,7 @@ def sentence(y, words, number, below=1, left=170, step=100):
 
 def added():
     left, step = 170, 100
-    parts = [PURPLE_HEAD, heading("The encoding belongs to the place in the sentence, not to the row of the batch"),
+    parts = [heading("The encoding belongs to the place in the sentence, not to the row of the batch"),
              text(30, 74, "right", 16, GREEN, "start", 700),
              text(86, 74, "PE (n, d_model): row 0 is added to every first word, row 1 to every second word, ...",
                   13, FAINT, "start")]
