@@ -489,6 +489,85 @@ named("translate", "source_reversed_for_translation")(
     lambda model, some, *given: greedy(model, [one[::-1] for one in some], *given))
 
 
+# ---------------------------------------------------------------- loops over time
+
+def rnn_states(X, h, weights, before=lambda t, h: h, after=lambda t, new, old: new):
+    """The states of an RNN, with a change before and after each step."""
+    W_xh, W_hh, b_h = weights
+    states = []
+    for t in range(X.size(1)):
+        old = before(t, h)
+        h = after(t, torch.tanh(X[:, t] @ W_xh + old @ W_hh + b_h), old)
+        states.append(h)
+    return torch.stack(states, dim=1)
+
+
+@named("rnn_forward_masked", "words_zeroed_in_H")
+def _(X, lengths, h_0, *weights):
+    real = torch.arange(X.size(1)) < lengths[:, None]
+    H = rnn_states(X.masked_fill(~real[..., None], 0.0), h_0, weights)
+    return H, H[range(len(X)), lengths - 1]
+
+
+@named("rnn_forward_masked", "new_and_old_exchanged")
+def _(X, lengths, h_0, *weights):
+    H = rnn_states(X, h_0, weights, after=lambda t, new, old: torch.where((t >= lengths)[:, None], new, old))
+    return H, H[:, -1]
+
+
+@named("truncated_states", "windows_end_early")
+def _(X, h_0, window, *weights):
+    return rnn_states(X, h_0, weights, before=lambda t, h: h.detach() if t % window == window - 1 else h)
+
+
+@named("truncated_states", "condition_inverted")
+def _(X, h_0, window, *weights):
+    return rnn_states(X, h_0, weights, before=lambda t, h: h.detach() if t % window else h)
+
+
+@named("truncated_states", "last_of_a_window_detached")
+def _(X, h_0, window, *weights):
+    return rnn_states(X, h_0, weights, after=lambda t, new, _: new if (t + 1) % window else new.detach())
+
+
+def translated(source, lengths, target_inputs, encoder, decoder, W_out, over):
+    """seq2seq_logits with another state, over(t, new, old), where a sentence is over."""
+    h, logits = torch.zeros(len(source), len(W_out), dtype=W_out.dtype), []
+    for t in range(source.size(1)):
+        new = encoder(source[:, t], h)
+        h = torch.where((t < lengths)[:, None], new, over(t, new, h))
+    for y in target_inputs.T:
+        h = decoder(y, h)
+        logits.append(h @ W_out)
+    return torch.stack(logits, dim=1)
+
+
+@named("seq2seq_logits", "one_padding_token_read")
+def _(source, lengths, *given):
+    return translated(source, lengths, *given,
+                      over=lambda t, new, old: torch.where((t == lengths)[:, None], new, old))
+
+
+@named("seq2seq_logits", "zeros_past_the_source")
+def _(source, lengths, *given):
+    return translated(source, lengths, *given, over=lambda t, new, old: torch.zeros_like(new))
+
+
+def one_step_of_training(inputs, targets):
+    def step(model, optimizer, source, target, pad_id):
+        optimizer.zero_grad()
+        logits = model(source, target[inputs]).transpose(1, 2)
+        loss = nn.CrossEntropyLoss(ignore_index=pad_id)(logits, target[targets])
+        loss.backward()
+        optimizer.step()
+        return float(loss)
+    return step
+
+
+named("training_step", "unshifted_and_whole")(one_step_of_training((...,), (...,)))
+named("training_step", "inputs_not_shortened")(one_step_of_training((...,), (..., slice(1, None))))
+
+
 # ---------------------------------------------------------------- arguments that are not used
 
 def four_times(given):

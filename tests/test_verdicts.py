@@ -12,8 +12,8 @@ from course_lib import checks
 from course_lib.checks.judge import examine
 from course_lib.checks.probes import build_with
 from course_lib.decoding import beam_search
-from course_lib.models import convolution, lm, residual
-from course_lib.models.attention import MultiHeadAttention, attention, self_attention
+from course_lib.models import convolution, decoder_only, lm, residual
+from course_lib.models.attention import MultiHeadAttention, attention, causal_mask, self_attention
 from course_lib.models.positional import positional_encoding
 from course_lib.models.transformer import EncoderBlock, FeedForward, Transformer, parameter_count
 
@@ -29,6 +29,9 @@ def test_torchs_not_implemented_is_an_error_and_no_empty_cell():
     def empty(e, H, mask=None):
         raise NotImplementedError("your answer comes here")
     assert say("attend", empty).status == "missing"
+
+    verdict = say("deep_stack", lambda make_block, n: nn.ModuleList(make_block() for _ in range(n)))
+    assert verdict.status == "error" and "nn.Sequential" in verdict.message
 
 
 @pytest.mark.parametrize("name, answer", [
@@ -116,6 +119,13 @@ def test_numbers_that_look_equal_get_more_digits():
     said = say("EncoderBlock", Close).message
     got, expected = re.search(r" is (\S+), but should be (\S+)\. ", said).groups()
     assert got != expected
+
+
+def test_a_float_has_no_more_digits_than_it_takes():
+    message = say("alignment_error_rate", lambda predicted, sure, possible: 1 / 3).message
+    assert re.search(r" is 0\.3333, but should be (0\.\d{1,6}|1|0)\.", message), message
+    message = say("receptive_field", lambda kernel_size, dilations: 3.0).message
+    assert re.search(r"is 3\.0, but should be \d+\.\n", message), message
 
 
 def test_the_line_that_is_shown_is_the_learners():
@@ -232,8 +242,29 @@ def another_dtype(jacobians):
     return product
 
 
+class WithTheWeights(decoder_only.DecoderOnlyBlock):
+    def forward(self, x):
+        normed = self.norm_1(x)
+        x = x + self.attention(normed, normed, normed, causal_mask(x.size(1)))
+        return x + self.feed_forward(self.norm_2(x))
+
+
+class NotTransposed(lm.GPT):
+    def forward(self, ids):
+        return self.embedding(ids) @ self.embedding.weight
+
+
+class WithAHead(lm.GPT):
+    def __init__(self, vocab, d_model, h, d_ff, N):
+        super().__init__(vocab, d_model, h, d_ff, N)
+        self.head = nn.Linear(d_model, vocab, bias=False)
+
+
 @pytest.mark.parametrize("name, answer, hint", [
     ("attend", if_a_tensor, "`if mask is not None`"), ("layer_norm", without_keepdim, "keepdim=True"),
+    ("DecoderOnlyBlock", WithTheWeights, "a tuple of both"), ("GPT", NotTransposed, "a transpose missing"),
+    ("GPT", WithAHead, "lists all parts"),
+    ("rms_norm", lambda x, gamma, eps=1e-6: x / spread, "run that cell first"),  # noqa: F821
     ("residual_gradient", another_dtype, "dtype=x.dtype")])
 def test_errors_that_everybody_meets_come_with_a_hint(name, answer, hint):
     verdict = say(name, answer)
@@ -252,7 +283,29 @@ def zero_times(Q, K, V, mask=None):
     return weights @ V, weights
 
 
+class InAList(nn.Module):
+    def __init__(self, make_block, n):
+        super().__init__()
+        self.layers = [make_block() for _ in range(n)]
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+class WithBiases(nn.Module):
+    def __init__(self, d_model, d_ff):
+        super().__init__()
+        self.W_1, self.W_3 = nn.Linear(d_model, d_ff), nn.Linear(d_model, d_ff)
+        self.W_2 = nn.Linear(d_ff, d_model)
+
+    def forward(self, x):
+        return self.W_2(nn.functional.silu(self.W_1(x)) * self.W_3(x))
+
+
 @pytest.mark.parametrize("name, answer, mistake", [
+    ("deep_stack", InAList, "kept_in_a_list"), ("SwiGLU", WithBiases, "swiglu_biases"),
     ("padding_mask", lambda lengths, m: (torch.arange(m) < lengths)[:, None], "lengths_without_an_axis"),
     ("split_heads", lambda X, h: X.mT.reshape(len(X), h, X.size(1), -1), "transposed_before_the_cut"),
     ("nucleus", put_back, "put_back_by_gather"),

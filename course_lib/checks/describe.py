@@ -16,11 +16,21 @@ from .probes import ENDLESS
 RTOL, ATOL = 1e-4, 1e-5  # wide enough for a different order of summation in float32
 
 
-# The usual causes of torch's errors in these exercises.
+# The usual causes of errors in these exercises.
 HINTS = {"Boolean value of Tensor":
-         "Is this about a mask? Use `if mask is not None` to test whether there is one.",
+         "`if mask is not None` asks whether there is a mask. (...) & (...) combines two masks, not `and`.",
          "must match the size of tensor":
-         "Is an axis missing? keepdim=True or [:, None] keeps an axis of size 1.",
+         "Is an axis of size 1 missing, or in the wrong place? keepdim=True and [:, None] make one.",
+         "cannot be multiplied":
+         "In A @ B, the last axis of A must be as long as the second to last of B. Is a transpose missing?",
+         "'Tensor' and 'tuple'":
+         "A function with two results, such as attention, returns a tuple of both. Take one of them: [0].",
+         "is not defined":
+         "Is the name spelt as where it is defined? If another cell defines it, run that cell first.",
+         "do not belong here":
+         "The task lists all parts that have parameters, and says whether they have a bias.",
+         "is missing the required \"forward\"":
+         "nn.ModuleList only keeps modules. To apply them in order, use nn.Sequential or write a forward.",
          "have the same dtype":
          "A new tensor does not have the dtype of the inputs. Create it with dtype=x.dtype."}
 
@@ -159,7 +169,8 @@ def _finite_problem(name, got, want):
 
 def _value_problem(name, got, want):
     if not isinstance(want, (torch.Tensor, list, tuple)):
-        return f"{_full(name)} is {got!r}, but should be {want!r}."
+        is_, expected = _unlike(got, want) if type(got) is type(want) is float else (repr(got), repr(want))
+        return f"{_full(name)} is {is_}, but should be {expected}."
     for part, (left, right) in enumerate(_pairs(got, want)):
         if not same(left, right):
             off = ~torch.isclose(left.double(), right.double(), RTOL, ATOL)

@@ -66,7 +66,8 @@ def judge(item, inputs, observations, observe=observe):
 def _not_tried(item, observations):
     """The verdict on an empty answer, or on one that a library gave; None for all others."""
     if any(_is_stub(seen["error"]) for seen in observations):
-        return Verdict("missing", "not answered yet: the cell still raises NotImplementedError.")
+        return Verdict("missing", "not answered yet: the cell, or a function that it calls, still raises "
+                                  "NotImplementedError.")
     given = sorted({name for seen in observations for name in seen["calls"]} & set(item.free))
     if given:
         return Verdict("free_call", f"{', '.join(given)} does the whole job, so it earns nothing here. "
@@ -110,9 +111,11 @@ def _wrong(observations, expected):
 
 
 def _is_stub(error):
-    """torch raises NotImplementedError, too: '"softmax" not implemented for \'Long\''."""
+    """torch raises NotImplementedError, too: '"softmax" not implemented for \'Long\'', and for a module
+    without a method forward, such as nn.ModuleList."""
     return (bool(error) and error["type"] == "NotImplementedError"
-            and "not implemented for" not in error["message"])
+            and "not implemented for" not in error["message"]
+            and "is missing the required" not in error["message"])
 
 
 def _view(item, trial, seen):

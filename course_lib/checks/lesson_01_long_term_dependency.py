@@ -601,6 +601,21 @@ def words_zeroed_only(X, lengths, h_0, *weights):
     return _masked_walk(X, lengths, h_0, weights, padded=lambda new, before, h_0: new, words=lambda x, real: x * real)
 
 
+@rnn_forward_masked.mistake("h_last is right. In H the words past the end are set to zero, but the step is still taken: h W_hh + b changes the state. Keep the old state instead.")
+def words_zeroed_in_H(X, lengths, h_0, *weights):
+    H, _ = words_zeroed_only(X, lengths, h_0, *weights)
+    return H, _at_the_end(H, lengths)
+
+
+@rnn_forward_masked.mistake("The two states are exchanged: the old one is kept while a sentence lasts, and the new one is taken past its end. torch.where(condition, new, old) gives the new one where the condition is True.")
+def new_and_old_exchanged(X, lengths, h_0, *weights):
+    h, states = h_0, []
+    for t in range(X.size(1)):
+        h = torch.where((t < lengths)[:, None], h, rnn.rnn_step(X[:, t], h, *weights))
+        states.append(h)
+    return torch.stack(states, dim=1), h
+
+
 @rnn_forward_masked.mistake("Each sentence gets one step too many: padding is read once. With t from 0, the real words are those with t < length.")
 def padding_read_once(X, lengths, h_0, *weights):
     return _masked_walk(X, lengths, h_0, weights, late=1)
@@ -641,7 +656,7 @@ def _window_inputs(generator):
 
 
 truncated_states = Item("truncated_states", 2, _window_inputs, steps.truncated_states,
-                        ("H (B, n, d_h)", "how much each state depends on each word, (n, n)"), IN_GRADIENT, uses=("rnn_step",),
+                        ("H (B, n, d_h)", "gradient_norm (n, n): from the state of a row to the word of a column"), IN_GRADIENT, uses=("rnn_step",),
                         free=("rnn_tanh", "rnn_tanh_cell"), gradients=False, probe="traced")
 
 
@@ -689,6 +704,23 @@ def returned_states_detached(*given):
 @truncated_states.mistake("The windows are shifted by one step: the state is detached after the first step of each window. Detach before the steps 0, window, 2 * window ...")
 def windows_shifted(*given):
     return _windows(*given, begins=lambda t, window: t % window == 1 % window)
+
+
+@truncated_states.mistake("The windows are shifted by one step: the state is detached before the last step of each window. Detach before the steps 0, window, 2 * window ...")
+def windows_end_early(*given):
+    return _windows(*given, begins=lambda t, window: (t + 1) % window == 0)
+
+
+@truncated_states.mistake("The condition is inverted: the state is detached at every step but those where a window begins. Detach where t % window is 0.")
+def condition_inverted(*given):
+    return _windows(*given, begins=lambda t, window: t % window != 0)
+
+
+@truncated_states.mistake("The last state of each window is detached before it is put into the result, so nothing can be learned from it. Put it there first, and detach what enters the next window.")
+def last_of_a_window_detached(X, h_0, window, *weights):
+    H = steps.truncated_states(X, h_0, window, *weights)
+    last = torch.arange(X.size(1)) % window == window - 1
+    return torch.where(last[:, None], H.detach(), H)
 
 
 @truncated_states.mistake("The windows are one step too long. Detach the state before the steps 0, window, 2 * window ...")

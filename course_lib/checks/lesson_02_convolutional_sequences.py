@@ -504,7 +504,8 @@ def _stream_inputs(generator):
 
 
 causal_conv_step = Item("causal_conv_step", 3, _stream_inputs, steps.causal_conv_step,
-                        ("y_t (B, d_out)", "window (B, (k - 1) * dilation, d_in)"), IN_CODE, free=CONVOLUTIONS, kind="transfer")
+                        ("y_t (B, d_out)", "window (of the old one's shape)"), IN_CODE, uses=("causal_conv1d",),
+                        free=CONVOLUTIONS, kind="transfer")
 
 
 def _streamed(x_t, window, W, b, dilation, places=None, keep=lambda inputs: inputs[:, 1:]):

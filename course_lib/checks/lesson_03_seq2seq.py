@@ -735,7 +735,7 @@ def _decoded(h, target_inputs, decoder, W_out):
     return torch.stack(logits, dim=1)
 
 
-@seq2seq_logits.mistake("The decoder starts from the state after the padding. It starts from the state after each sentence's last real word.")
+@seq2seq_logits.mistake("The decoder starts from the state after the padding. It should start from the state after each sentence's last real token.")
 def state_after_the_padding(source, lengths, target_inputs, encoder, decoder, W_out):
     return _decoded(_encoded(source, lengths, encoder, W_out, last=True), target_inputs, decoder, W_out)
 
@@ -746,7 +746,7 @@ def decoder_not_carried(source, lengths, target_inputs, encoder, decoder, W_out)
     return torch.stack([decoder(y_t, c) @ W_out for y_t in target_inputs.unbind(dim=1)], dim=1)
 
 
-@seq2seq_logits.mistake("The logits are those of the state before each step, so the word just read does not count. Take the step first.")
+@seq2seq_logits.mistake("The logits are those of the state before each step, so the token just read does not count. Take the step first, then multiply its new state by W_out.")
 def logits_before_the_step(source, lengths, target_inputs, encoder, decoder, W_out):
     h, logits = _encoded(source, lengths, encoder, W_out), []
     for y_t in target_inputs.unbind(dim=1):
@@ -755,7 +755,7 @@ def logits_before_the_step(source, lengths, target_inputs, encoder, decoder, W_o
     return torch.stack(logits, dim=1)
 
 
-@seq2seq_logits.mistake("The source is read backwards, from its last real word. Read it in order.")
+@seq2seq_logits.mistake("The source is read backwards, from its last real token. Read it in order.")
 def source_reversed(source, lengths, target_inputs, encoder, decoder, W_out):
     places = (lengths[:, None] - 1 - torch.arange(source.size(1))).clamp(min=0)
     return _decoded(_encoded(source.gather(1, places), lengths, encoder, W_out), target_inputs, decoder, W_out)
@@ -771,12 +771,12 @@ def context_added_at_every_step(source, lengths, target_inputs, encoder, decoder
     return torch.stack(logits, dim=1)
 
 
-@seq2seq_logits.mistake("The decoder starts from zeros, so it never hears of the source. It starts from the encoder's last real state.")
+@seq2seq_logits.mistake("The decoder starts from zeros, so it knows nothing of the source. It should start from the encoder's state after the last real token.")
 def decoder_from_zeros(source, lengths, target_inputs, encoder, decoder, W_out):
     return _decoded(W_out.new_zeros(len(source), W_out.size(0)), target_inputs, decoder, W_out)
 
 
-@seq2seq_logits.mistake("The decoder reads its own most likely words instead of target_inputs. With teacher forcing it reads the right ones.")
+@seq2seq_logits.mistake("The decoder reads its own most likely tokens. With teacher forcing it reads the right ones, those of target_inputs.")
 def reads_its_own_words(source, lengths, target_inputs, encoder, decoder, W_out):
     h, y_t, logits = _encoded(source, lengths, encoder, W_out), target_inputs[:, 0], []
     for _ in range(target_inputs.size(1)):
@@ -786,7 +786,19 @@ def reads_its_own_words(source, lengths, target_inputs, encoder, decoder, W_out)
     return torch.stack(logits, dim=1)
 
 
-@seq2seq_logits.mistake("One word too few of each source sentence is read. With t from 0, the real words are those with t < length.")
+@seq2seq_logits.mistake("One token too many of each source sentence is read, a padding token. With t from 0, the real tokens are those with t < length.")
+def one_padding_token_read(source, lengths, target_inputs, encoder, decoder, W_out):
+    last = (lengths + 1).clamp(max=source.size(1))
+    return _decoded(_encoded(source, last, encoder, W_out), target_inputs, decoder, W_out)
+
+
+@seq2seq_logits.mistake("The state of a sentence becomes zero where its padding begins, so the decoder knows nothing of it. Past the end a state stays as it is.")
+def zeros_past_the_source(source, lengths, target_inputs, encoder, decoder, W_out):
+    h = _encoded(source, lengths, encoder, W_out) * (lengths == source.size(1))[:, None]
+    return _decoded(h, target_inputs, decoder, W_out)
+
+
+@seq2seq_logits.mistake("One token too few of each source sentence is read. With t from 0, the real tokens are those with t < length.")
 def last_source_word_missing(source, lengths, target_inputs, encoder, decoder, W_out):
     h = W_out.new_zeros(len(source), W_out.size(0))
     for t in range(source.size(1)):
@@ -824,7 +836,7 @@ def _training_inputs(generator):
 
 
 training_step = Item("training_step", 2, _training_inputs, steps.training_step,
-                     ("the loss of the first batch, a float", "the loss of the second batch", "a table of the model after both steps",
+                     ("the loss of the first batch", "the loss of the second batch", "a table of the model after both steps",
                       "another table of the model after both steps"), IN_FORCING, gradients=False, probe="trained")
 
 
@@ -845,7 +857,7 @@ def _copies_its_input(answer, trial):
     optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
     with torch.enable_grad():
         losses = [answer(model, optimizer, source, target, trial["pad_id"]) for _ in range(21)]
-    return (f"With Adam at a rate of 0.1 the loss falls to {losses[-1]:.2f} within 20 steps, which is too good to be true: greedy decoding "
+    return (f"After 20 steps on one batch, with Adam at a rate of 0.1, the loss is {losses[-1]:.2f}, which is too good to be true. Greedy decoding "
             "then gives <bos> again and again.")
 
 
@@ -857,6 +869,10 @@ def _targets_not_shifted(*given):
 for _name, _diagnosis, _changes in (
         ("unshifted_at_the_end", "Inputs and targets are both target[:, 1:], so the model learns to copy. The inputs are all tokens but the last.",
          {"inputs": slice(1, None)}),
+        ("unshifted_and_whole", "Inputs and targets are both the whole target, so the model learns to copy. Inputs lack the last token, targets the first.",
+         {"inputs": slice(None), "targets": slice(None)}),
+        ("inputs_not_shortened", "The inputs are one token longer than the targets. The last token needs no prediction after it: inputs are target[:, :-1].",
+         {"inputs": slice(None)}),
         ("shifted_backwards", "The shift goes the wrong way: the model learns to predict the previous token. Inputs are target[:, :-1], targets target[:, 1:].",
          {"inputs": slice(1, None), "targets": slice(None, -1)}),
         ("gradients_not_zeroed", "The gradients are not set to zero, so those of earlier batches are added to each step. Call optimizer.zero_grad() before backward().",

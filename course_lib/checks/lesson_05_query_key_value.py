@@ -707,13 +707,21 @@ def scores_not_transposed(Q, K, V, grad_output):
     return grad_Q, grad_scores @ Q / math.sqrt(Q.size(-1)), grad_V
 
 
+@attention_backward.mistake("K.T reverses the order of ALL axes, the batch's as well. Exchange only the last two: K.transpose(-2, -1), and the same for the other matrices.")
+def backward_T_turns_every_axis(Q, K, V, grad_output):
+    weights = (Q @ K.T / math.sqrt(Q.size(-1))).softmax(dim=-1)
+    grad_weights = grad_output @ V.T
+    grad_scores = weights * (grad_weights - (weights * grad_weights).sum(dim=-1, keepdim=True)) / math.sqrt(Q.size(-1))
+    return grad_scores @ K, grad_scores.T @ Q, weights.T @ grad_output
+
+
 @attention_backward.mistake("grad_Q and grad_K are exchanged. Return (grad_Q, grad_K, grad_V).")
 def gradients_exchanged(Q, K, V, grad_output):
     grad_Q, grad_K, grad_V = _backward(Q, K, V, grad_output)
     return grad_K, grad_Q, grad_V
 
 
-@attention_backward.mistake("The sign of grad_Q and grad_K is turned. Return the gradients themselves, not the direction of a training step.")
+@attention_backward.mistake("The sign of grad_Q and grad_K is flipped. Return the gradients themselves, not the direction of a training step.")
 def gradients_negated(Q, K, V, grad_output):
     grad_Q, grad_K, grad_V = _backward(Q, K, V, grad_output)
     return -grad_Q, -grad_K, grad_V

@@ -732,6 +732,21 @@ class updates_after_the_output(_Running):
         return _like(x, mean, torch.sqrt(var + self.eps), self.gamma, self.beta)
 
 
+def _half_repaired(name, still):
+    """Name the repair after which one of the two running statistics, `still`, is updated in both modes."""
+    def update(self, x):
+        if self.training or still == "running_mean":
+            self.running_mean.lerp_(x.detach().mean(dim=0), self.momentum)
+        if self.training or still == "running_var":
+            self.running_var.lerp_(x.detach().var(dim=0), self.momentum)
+    RunningNorm.mistake(f"{still} is still updated in eval mode. Evaluation must change neither of the two running statistics.")(
+        type(name, (_Running,), {"updates": lambda self: True, "update": update}))
+
+
+_half_repaired("only_the_mean_repaired", "running_var")
+_half_repaired("only_the_variance_repaired", "running_mean")
+
+
 @RunningNorm.mistake("In eval mode the layer normalises by the batch's own mean and variance. Use the running ones there: a row's result must not depend on the other rows.")
 class running_ignored_in_eval(_Running):
     def chosen(self, x):

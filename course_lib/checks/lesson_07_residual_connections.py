@@ -369,7 +369,7 @@ def running_sums(n_blocks):
     return [sum(counts[:length + 1]) for length in range(n_blocks + 1)]
 
 
-@path_counts.mistake("These are fractions. Return the numbers of paths themselves.")
+@path_counts.mistake("These are fractions. Return the counts themselves.")
 def shares(n_blocks):
     return [count / 2 ** n_blocks for count in residual.path_counts(n_blocks)]
 
@@ -461,7 +461,7 @@ def _steady(output):
 
 ResidualBlock = Item(
     "ResidualBlock", 3, _block_inputs, residual.ResidualBlock,
-    ("output in eval mode (B, n, d)", "the different rows that training gives for one row (outcomes, d)",
+    ("output in eval mode (B, n, d)", "training_outcomes (outcomes, d)",
      "output in eval mode, called again (B, n, d)", "W_1.weight", "W_1.bias", "W_2.weight", "W_2.bias", "norm.weight",
      "norm.bias", "takes_gradients, a list of names", "'the whole branch is dropped in a share dropout ** d of the rows'"),
     IN_NORM, uses=("sublayer",), kind="transfer", probe="build", view=_seen, gradients=False)
@@ -501,15 +501,17 @@ _mistaken_block("block_norm_on_the_skip", "With 'pre' the skip connection is nor
                 pre=lambda self, x: self.norm(x) + self.drop(self.inner(self.norm(x))))
 _mistaken_block("block_norm_of_the_branch", "With 'post' only the branch is normalised, x + norm(drop(f(x))). The norm is applied to the sum.",
                 post=lambda self, x: x + self.norm(self.drop(self.inner(x))))
-_mistaken_block("dropout_on_the_sum", "Dropout hits the whole sum, so parts of x are lost too. It belongs on the branch, before x is added.",
+_mistaken_block("dropout_on_the_sum", "Dropout is applied to the whole sum, so parts of x are lost too. It belongs on the branch, before x is added.",
                 post=lambda self, x: self.norm(self.drop(x + self.inner(x))), pre=lambda self, x: self.drop(x + self.inner(self.norm(x))))
 _mistaken_block("dropout_after_the_norm", "With 'post' dropout comes after the norm. It belongs on the branch, before x is added.",
                 post=lambda self, x: self.drop(self.norm(x + self.inner(x))))
+_mistaken_block("dropout_on_the_result", "Dropout is applied to the block's result, so parts of x are lost too. It belongs on the branch, before x is added.",
+                post=lambda self, x: self.drop(self.norm(x + self.inner(x))), pre=lambda self, x: self.drop(x + self.inner(self.norm(x))))
 _mistaken_block("dropout_in_eval", "Dropout is active in eval mode, too. Use an nn.Dropout part, or give F.dropout the mode: training=self.training.",
                 drop=lambda self, x: F.dropout(x, self.dropout.p))
 _mistaken_block("dropout_missing", "Nothing is dropped in training. The branch goes through dropout before x is added.",
                 drop=lambda self, x: x)
-_mistaken_block("dropout_on_the_hidden_layer", "Dropout hits the d_ff hidden values after the ReLU. It belongs behind W_2, on the branch's output.",
+_mistaken_block("dropout_on_the_hidden_layer", "Dropout is applied to the d_ff hidden values after the ReLU. It belongs after W_2, on the branch's output.",
                 inner=lambda self, x: self.W_2(self.dropout(torch.relu(self.W_1(x)))), drop=lambda self, x: x)
 _mistaken_block("dropout_twice", "Dropout is applied twice: to the hidden layer and to the branch's output. Only the output goes through it.",
                 inner=lambda self, x: self.W_2(self.dropout(torch.relu(self.W_1(x)))))
@@ -588,6 +590,7 @@ class _Stack(nn.Module):
 class _Hidden(_Stack):
     def __init__(self, blocks):
         super().__init__([])
+        del self.blocks
         self.blocks = [*blocks]
 
 

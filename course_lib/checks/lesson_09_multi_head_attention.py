@@ -553,6 +553,8 @@ _mistaken_groups("first_key_and_value_head_only", "All query heads use the first
                  share=lambda self, X: X[:, :1].expand(-1, self.h, -1, -1))
 _mistaken_groups("key_and_value_heads_averaged", "The key and value heads are averaged, and all query heads use the mean. Each group of query heads has one head of its own.",
                  share=lambda self, X: X.mean(dim=1, keepdim=True).expand(-1, self.h, -1, -1))
+_mistaken_groups("keys_and_values_not_repeated", "There are h_kv heads of keys and values for h heads of queries. Each head of keys and values has to be repeated for all query heads of its group.",
+                 share=lambda self, X: X)
 _mistaken_groups("groups_reversed", "The groups are in reversed order. The first query heads use key and value head 0.",
                  share=lambda self, X: _Groups.share(self, X.flip(1)))
 _mistaken_groups("scale_by_the_grouped_width", "The scores are divided by the root of h_kv * d_k, the width of W_K's output. The scale is sqrt(d_k), the width of one head.",
@@ -600,7 +602,8 @@ def _parallel_heads(X, W_Q, W_K, W_V, W_O, h, mask=None, split=models.split_head
 
 
 parallel_heads = Item("parallel_heads", 2, _parallel_inputs, _parallel_heads,
-                      ("output (B, n, d_model)", "weights (B, h, n, n)"), IN_SPLIT, handed=("attention",), free=FREE)
+                      ("output (B, n, d_model)", "weights (B, h, n, n)"), IN_SPLIT, uses=("split_heads", "merge_heads"),
+                      handed=("attention",), free=FREE)
 
 
 def _leak(answer, trial):
@@ -636,6 +639,9 @@ _mistaken_parallel("merge_changed_alone", "The split is right now, but the merge
                    lambda *given: _parallel_heads(*given, merge=reshape_without_transpose))
 _mistaken_parallel("split_interleaved_in_parallel", "Each head takes every h-th feature now. Head i takes d_k NEIGHBOURING features: the view is (B, n, h, d_k).",
                    lambda *given: _parallel_heads(*given, split=heads_interleaved))
+_mistaken_parallel("not_transposed_after_the_view", "The features are divided among the heads correctly now, (B, n, h, d_k). Positions and heads still have to change places before the attention.",
+                   lambda *given: _parallel_heads(*given, split=lambda X, h: X.unflatten(-1, (h, -1)),
+                                                  merge=lambda X: X.transpose(1, 2).reshape(*X.shape[:2], -1)))
 _mistaken_parallel("transposed_before_the_view", "The transpose comes before the view, on (B, n, d_model). Split each position's features first, then bring the heads forward.",
                    lambda *given: _parallel_heads(*given, split=transposed_before_the_cut))
 _mistaken_parallel("queries_split_alone", "Only the queries are split correctly. Keys and values need the same split.",

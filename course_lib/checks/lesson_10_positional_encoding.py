@@ -311,7 +311,8 @@ def _rotary_inputs(generator):
 
 rotary = Item("rotary", 3, _rotary_inputs, positional.rotary, ("rotated, the shape of x",), IN_ROTATION, kind="transfer",
               properties=((lambda trial, rotated: torch.allclose(rotated.norm(dim=-1), trial["x"].norm(dim=-1), atol=1e-4),
-                           "A rotation changes no length: each row keeps its norm."),))
+                           "A rotation keeps the norm of every row, but some of your rows have another norm than before. Compare the two formulas, "
+                           "and make sure that both use the old entries."),))
 
 
 def _speeds(x, base, factor=2):
@@ -413,6 +414,12 @@ for _name, _sentence, _parts in [
     ("no_slopes", "The slopes are missing: every head gets minus the distance. Multiply by slope_i = 2^(-8 i / h).", {"slope": lambda i, h: i[:1] ** 0}),
 ]:
     alibi_bias.mistake(_sentence)(type(_name, (), {"__new__": staticmethod(lambda cls, n, h, parts=_parts: _alibi(n, h, **parts))}))
+
+
+@alibi_bias.mistake("-inf is multiplied by a mask of 0 and 1, and -inf times 0 is nan. Choose where -inf stands: masked_fill or torch.where.")
+def infinity_times_zero(n, h):
+    back = torch.arange(n)[:, None] - torch.arange(n)
+    return _alibi(n, h, ahead=None) + -math.inf * (back < 0)
 
 
 @alibi_bias.mistake("Queries and keys are exchanged: the past is hidden. Row i is the query, column j the key, and keys with j > i are ahead.")

@@ -646,6 +646,16 @@ class swiglu_biases(decoder_only.SwiGLU):
         self.W_1, self.W_2, self.W_3 = nn.Linear(d_model, d_ff), nn.Linear(d_ff, d_model), nn.Linear(d_model, d_ff)
 
 
+@SwiGLU.mistake("W_2 and W_3 are exchanged. W_1 and W_3 both read x, from d_model to d_ff; W_2 leads back.")
+class swiglu_ways_exchanged(decoder_only.SwiGLU):
+    def __init__(self, d_model, d_ff):
+        super().__init__(d_model, d_ff)
+        self.W_2, self.W_3 = self.W_3, self.W_2
+
+    def forward(self, x):
+        return self.W_3(F.silu(self.W_1(x)) * self.W_2(x))
+
+
 SwiGLU.mistake("d_ff is not used: the inner layers are 4 * d_model wide. Pass d_ff on to W_1, W_2 and W_3.")(
     type("swiglu_d_ff_ignored", (decoder_only.SwiGLU,), _four_times(decoder_only.SwiGLU)))
 
@@ -705,6 +715,11 @@ def _causal_blocks():
     @_causal("norm_of_the_parts", "The norm is taken of each part's result, x + norm(f(x)). Here it is taken of its input: x + f(norm(x)).")
     def _(self, x, attend):
         x = x + self.norm_1(attend(x))
+        return x + self.norm_2(self.feed_forward(x))
+
+    @_causal("norm_of_the_feed_forward", "norm_2 is applied to the feed-forward part's result. It belongs in front: x + feed_forward(norm_2(x)).")
+    def _(self, x, attend):
+        x = x + attend(self.norm_1(x))
         return x + self.norm_2(self.feed_forward(x))
 
     @_causal("query_normed_only", "Only the queries come from norm_1(x); keys and values come from x. All three come from norm_1(x).")
@@ -826,7 +841,7 @@ def _gradient_of_norm_3(answer, trial):
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         answer(block, trial["y"], trial["memory"]).pow(2).sum().backward()
     numbers = sum(weight.numel() for weight in block.norm_3.parameters() if weight.grad is not None)
-    return f"norm_3 never gets a gradient: after backward(), {numbers} of the {2 * trial['y'].size(-1)} numbers in its gain and shift have one."
+    return f"norm_3 never gets a gradient: after backward(), {numbers} of the {2 * trial['y'].size(-1)} entries of its gain and shift have one."
 
 
 @decoder_layers.plant("The last sub-layer uses norm_2 a second time, so norm_3 is never used. In a new block all norms are equal, so its author saw no difference.", _gradient_of_norm_3)

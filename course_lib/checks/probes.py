@@ -75,7 +75,7 @@ def build_with(answer, inputs):
     module = answer(*inputs["arguments"])
     values = _named_values(module, inputs["state"], inputs["reads"])
     learned = {name for name, _ in module.named_parameters(remove_duplicate=False)} & values.keys()
-    unknown = [name for name in values if name in learned and name not in inputs["state"]]
+    unknown = sorted(name for name in values if name in learned and name not in inputs["state"])
     if inputs.get("whole") and unknown:
         raise AttributeError(f"the module has parameters that do not belong here: {', '.join(unknown)}")
     for name in learned & set(inputs["state"]):
@@ -263,7 +263,7 @@ def stack_with(answer, inputs):
 
     module = answer(make_block, inputs["n"])
     if not isinstance(module, torch.nn.Module):
-        raise TypeError(f"{type(module).__name__} is no nn.Module")
+        raise TypeError(f"the result should be an nn.Module, but it is of type {type(module).__name__}")
     first = module(x.clone())
     calls, parameters = len(made), list(module.parameters())
     found = torch.autograd.grad(first.pow(2).mean(), parameters, allow_unused=True) if parameters else []

@@ -23,7 +23,7 @@ def attention(Q, K, V, mask=None):
 
 
 def softmax(x, dim=-1):
-    """exp(x) / sum of exp(x) along dim, with the maximum taken off first: exp(x - max) can't overflow.
+    """exp(x) / sum of exp(x) along dim, with the maximum subtracted first, so that exp cannot overflow.
 
     x of any shape  ->  the same shape, positive, sums along dim are 1
     """

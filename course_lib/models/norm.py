@@ -101,7 +101,7 @@ def layer_norm_rnn_step(x_t, h_prev, W_xh, W_hh, gamma, beta):
 
 
 class StepwiseLayerNorm(LayerNorm):
-    """LayerNorm for a recurrent layer, which names the step too; nothing here depends on it."""
+    """LayerNorm for a recurrent layer, which passes the step as well; nothing here depends on it."""
 
     def forward(self, x, t):
         """x (B, d), the values at step t  ->  (B, d)"""

@@ -19,7 +19,7 @@ def positional_encoding(n, d_model):
 
 
 def _angles(positions, d_model):
-    """The angles of `positional_encoding`, which stands alone: it is lent to learners.  (n, d_model / 2)"""
+    """The angle of each hand at each of the `positions`, as in `positional_encoding`.  (n, d_model / 2)"""
     if d_model % 2:
         raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
     i = torch.arange(d_model // 2, dtype=torch.float64)

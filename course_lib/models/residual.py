@@ -128,7 +128,7 @@ class PlainNet(nn.Module):
 
 
 class ResidualNet(PlainNet):
-    """The same blocks with a skip past each, x_{l+1} = x_l + scale f_l(x_l); it has PlainNet's parameters.
+    """The same blocks and parameters with a skip past each block: x_l = x_{l-1} + scale f_l(x_{l-1}).
 
     order: None, or 'post' or 'pre' for a norm (`normalise`) in each `sublayer`; with 'pre' there is one
     more before the answer is read off, since nothing else keeps the last state in bounds.

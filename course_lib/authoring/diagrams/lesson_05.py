@@ -69,12 +69,12 @@ def one_query():
                   text(458 + 150 * weights[i], y + 1, f"{weights[i]:.2f}", 15, INK, "start", 600),
                   grid(612, y - 13, [V[i]], GREEN, 32, 26, full=10), text(644, y - 27, f"v{BELOW[i]}", 15, GREEN, weight=600),
                   arrow(680, y, 744, 284 + 6 * (i - 1), GREEN, 0.8 + 7 * weights[i])]
-    parts += [text(302, 148, "q₁", 15, BLUE, weight=600), grid(314, 135, [Q[0]], BLUE, 32, 26, full=2),
+    parts += [text(304, 148, "q₁ of Minsu", 15, BLUE, "end", weight=600), grid(314, 135, [Q[0]], BLUE, 32, 26, full=2),
               arrow(346, 164, 346, 196, BLUE, 2), arrow(346, 224, 346, 270, BLUE, 2), arrow(346, 298, 346, 344, BLUE, 2),
               grid(748, 271, [[first, second]], GREEN, 42, 26, 2, full=10),
               text(790, 254, "output", 15, GREEN, weight=600), text(790, 314, "Σ wⱼ vⱼ", 13, FAINT),
               text(168, 402, "kⱼ = xⱼ Wᴷ", 13, FAINT), text(344, 402, "q · kⱼ / √dₖ", 13, FAINT),
-              text(520, 402, "positive, sum to 1", 13, FAINT), text(644, 402, "vⱼ = xⱼ Wⱽ", 13, FAINT)]
+              text(520, 402, "weights wⱼ, sum to 1", 13, FAINT), text(644, 402, "vⱼ = xⱼ Wⱽ", 13, FAINT)]
     return page(850, 428, *parts, title="Attention for one query",
                 description="The query (2, 0) is compared with three keys. The scores 1.41, 0.00 and 1.41 become the "
                             "weights 0.45, 0.11 and 0.45, which mix three values into the output (6.69, 3.31).")
@@ -119,7 +119,7 @@ def shape(x, y, words):
 def matrices():
     up, down = 118, 330
     parts = [heading("Attention as matrices",
-                     "Each row of Q is a query. The outlined row is the query of the previous picture."),
+                     "Each row of Q is a query. The outlined row is the query computed by hand."),
              step(40, 88, 1), text(58, 89, "score: Q Kᵀ", 14, INK, "start", 600),
              step(628, 88, 2), text(646, 89, "scale: ÷ √dₖ", 14, INK, "start", 600),
              step(40, 300, 3), text(58, 301, "softmax, row by row", 14, INK, "start", 600),

@@ -127,7 +127,7 @@ def modes():
              rectangle(left + 30, 272, 80, 34, "white", PURPLE, 2), text(left + 70, 289, "μ, σ²", 16, PURPLE, weight=600),
              line([(left + 111, 289), (left + 202, 289), (left + 202, 222)], PURPLE, 2),
              line([(left + 70, 307), (left + 70, 334)], INK, 1.6, dashed=True),
-             lines(left + 196, 350, ["a tenth of the batch's μ and σ²", "is mixed in at every step"]),
+             lines(left + 192, 350, ["a tenth of each batch's", "μ and σ² is mixed in"]),
              line([(right + 181, 359), (right + 202, 359), (right + 202, 222)], INK, 2),
              lines(right + 216, 318, ["used,", "and not changed"])]
     return page(860, 424, *parts, title="Batch norm in training mode and in eval mode",

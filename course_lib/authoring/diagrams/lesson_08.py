@@ -71,7 +71,7 @@ def ladder():
         y = tops[0] + HEIGHT * (i + 0.5)
         loop += [text(690, y, line_of_words, 14, INK, "end"), text(704, y, "=", 16)]
     parts = [heading("From an average to self-attention in four steps",
-                     "Three words, one row each. No row may use a word to its right. Steps 1 to 3 give the same output."),
+                     "Three words, one row each. No row may use a later word. Steps 1 to 3 give the same output."),
              *names,
              *rung(tops[0], 1, "Loop", ["average the", "words so far"], None, None, None, AVERAGES, "".join(loop)),
              *rung(tops[1], 2, "Matrix product", ["a triangle of", "weights, row sum 1"], None, AVERAGE, X, AVERAGES, ""),

@@ -91,8 +91,8 @@ def merge():
     left, right = (mixed(one["weights"], one["V"]) for one in HEADS)
     joined = [a + b for a, b in zip(left, right, strict=True)]
     x, y = 672, 264
-    return [line([(626, 199), (x + CELL, 199), (x + CELL, y - 24)], VALUE, 1.8),
-            line([(626, 389), (x + 3 * CELL, 389), (x + 3 * CELL, y + 78)], VALUE, 1.8),
+    return [line([(626, 199), (x + CELL, 199), (x + CELL, y - 3)], VALUE, 1.8),
+            line([(626, 389), (x + 3 * CELL, 389), (x + 3 * CELL, y + 55)], VALUE, 1.8),
             matrix(x, y, joined, VALUE, CELL, "", ""), divided(x, y), text(x + 74, y + 68, "concat", 13, VALUE, "start", 600),
             text(x + 74, y + 86, "(n, d_model)", 12, FAINT, "start"),
             arrow(x + 72, y + 26, x + 92, y + 26, VALUE, 1.8), weight(x + 118, y + 26, "O", INK),

@@ -44,7 +44,7 @@ def hand(x, y, radius, turned, colour, width=2.5):
 
 
 def clock_hands():
-    parts = [heading("Every position is a row of clock hands, and each hand has its own speed",
+    parts = [heading("Every position is a set of clock hands, and each hand has its own speed",
                      "The four fastest of the eight hands for d_model = 16, at the first eight positions.")]
     left, step, top, down = 176, 58, 122, 60
     for position in range(POSITIONS):
