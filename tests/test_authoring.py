@@ -1,6 +1,8 @@
 """The author's tools: what `make notebooks`, `exercises`, `site` and `claims` do, on a small course."""
 
+import base64
 import inspect
+import io
 import json
 import re
 import shutil
@@ -8,10 +10,12 @@ import subprocess
 
 import nbformat
 import pytest
+import torch
+from PIL import Image
 
-from course_lib import checks, exercise, widgets
+from course_lib import checks, exercise, plots, widgets
 from course_lib.authoring import __main__ as verbs
-from course_lib.authoring import handout, shown, stored
+from course_lib.authoring import draw_frames, frames, handout, shown, stored
 from course_lib.authoring.book import extension, gathered, sources
 from course_lib.models import rnn
 
@@ -100,7 +104,14 @@ def test_a_lesson_is_executed_and_stored_in_one_form(course, run):
     status, out, _ = run("notebooks")
     assert status == 0 and "unchanged" in out
     assert path.read_text(encoding="utf-8") == raw and path.stat().st_mtime_ns == before
-    assert [file.name for file in path.parent.iterdir()] == ["01_x.ipynb"]
+    assert {file.name for file in path.parent.iterdir()} == {"01_x.ipynb", "frames"}
+    drawn = frames.stored_for(path, notebook)["move"]
+    assert drawn["controls"] == [
+        {"name": "k", "kind": "slider", "values": ["0.5", "1", "1.5", "2"], "start": 1}]
+    start = Image.open(frames.place(path, "move")).crop((0, 280, 700, 560))
+    stored_picture = base64.b64decode(cells[3].outputs[0].data["image/png"])
+    assert start.tobytes() == Image.open(io.BytesIO(stored_picture)).convert("RGB").tobytes()
+    assert run("frames")[:2] == (0, "")    # there is nothing to draw
 
 
 @pytest.mark.parametrize("source, words", [
@@ -128,6 +139,91 @@ def test_a_key_without_a_notebook_lists_those_there_are(course, run, verb):
 
 def test_a_course_without_notebooks_says_so(course, run):
     assert run("notebooks")[0] == 1
+
+
+# ---------------------------------------------------------------- frames of widgets
+
+def drawn_ahead(path, notebook, draw, **ranges):
+    """Draw the frames of the cell `move`, as its kernel does.  Returns what they show."""
+    given = frames.digest(notebook, "move"), frames.suggested(notebook, "move")
+    draw_frames.drawer(str(frames.place(path, "move")), *given)(draw, **ranges)
+    return frames.stored_for(path, notebook)["move"]
+
+
+def line(k=1.0, j=2, m="a"):
+    return plots.lines([0, 1], {"a": [torch.rand(()).item(), k]}, f"{k} {j} {m}", "", "")
+
+
+def test_frames_are_those_of_the_code_that_drew_them(course, run):
+    notebook = lesson(code("before", "x = 1"), code("move", EXPLORE), code("after", "x = 2"))
+    path = course("notebooks", "01_x", notebook)
+    torch.manual_seed(1)
+    assert len(drawn_ahead(path, notebook, line, k=(0.5, 2.0, 0.5))["frames"]) == 4
+    after = torch.rand(())
+    assert torch.equal(after, torch.rand((), generator=torch.Generator().manual_seed(1)))
+    status, out, complaint = run("site")
+    assert (status, complaint) == (0, "") and "no frames" not in out
+    assert 'data-pictures="frames/01_x/move.webp"' in page_of(course) and "at a time" not in page_of(course)
+    assert (course.root / "site/notebooks/frames/01_x/move.webp").exists()
+    notebook.cells[3].source = "x = 3"
+    assert frames.stored_for(path, notebook)["move"], "a later cell says nothing about it"
+    notebook.cells[1].source = "x = 4"
+    course("notebooks", "01_x", notebook)
+    assert frames.stored_for(path, notebook) == {"move": None}
+    status, out, complaint = run("site")
+    assert (status, complaint) == (0, "") and "01 move" in out.splitlines()[-1]
+    assert "course-frames" not in page_of(course)
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem[:2])
+def test_the_frames_of_a_lesson_are_those_of_its_code(path):
+    there = frames.stored_for(path, exercise.read(path))
+    missing = [cell for cell, drawn in there.items() if drawn is None]
+    assert not missing, f"run python -m course_lib.authoring frames {path.stem[:2]}"
+    known = {place.with_suffix(suffix) for cell in there for suffix in (".webp", ".json")
+             for place in [frames.place(path, cell)]}
+    assert set(frames.place(path, "any").parent.glob("*")) == known, "frames of cells that are gone"
+
+
+def test_a_widget_has_few_frames_and_all_combinations_only_where_they_are_few(course):
+    notebook = lesson(code("move", EXPLORE))
+    path = course("notebooks", "01_x", notebook)
+    all_of_them = drawn_ahead(path, notebook, line, j=(1, 3, 1), m=["b", "a"])
+    assert len(all_of_them["frames"]) == 6 and [one["start"] for one in all_of_them["controls"]] == [1, 1]
+    several = drawn_ahead(path, notebook, line, k=(0.0, 2.0, 0.05), j=(1, 40, 1), m=["b", "a"])
+    assert len(several["frames"]) <= draw_frames.MOST
+    start = [one["start"] for one in several["controls"]]
+    assert [one["values"][at] for one, at in zip(several["controls"], start)] == ["1", "2", "a"]
+    assert all(sum(a != b for a, b in zip(one, start)) <= 1 for one in several["frames"])
+    assert [(one["values"][0], one["values"][-1]) for one in several["controls"]] == [
+        ("0", "2"), ("1", "40"), ("b", "a")]
+    sheet = Image.open(frames.place(path, "move"))
+    assert sheet.size == (several["width"], several["height"] * len(several["frames"]))
+
+
+def test_a_line_to_type_in_becomes_a_menu_of_sentences(course):
+    text = "Try *they are cats*, *a sentence that fails*, or *this*."
+    notebook = lesson(code("move", EXPLORE), nbformat.v4.new_markdown_cell(text, id="see"))
+
+    def draw(sentence="I am a student"):
+        if "fails" in sentence:
+            raise ValueError(sentence)
+        return plots.lines([0, 1], {"a": [0, 1]}, sentence, "", "")
+    shown, = drawn_ahead(course("notebooks", "01_x", notebook), notebook, draw, sentence=str)["controls"]
+    assert shown["values"][:2] == ["I am a student", "they are cats"] and shown["start"] == 0
+    assert len(shown["values"]) == draw_frames.SENTENCES and "a sentence that fails" not in shown["values"]
+
+
+@pytest.mark.parametrize("values, start, wanted", [
+    ((-2, 2, 1), -1, [-2, -1, 0, 1, 2]), ((0.3, 0.65, 0.1), 0.5, [0.3, 0.4, 0.5, 0.6]),
+    ((1, 6, 2), 4, [1, 3, 4, 5])])
+def test_a_slider_has_its_steps_and_its_start(values, start, wanted):
+    assert draw_frames._positions(*values, start) == wanted
+
+
+def test_a_logarithmic_slider_has_its_ends_and_its_start():
+    found = draw_frames._positions(0.05, 10.0, "log", 1.0)
+    assert found[0] == 0.05 and found[-1] == 10.0 and 1.0 in found and len(found) == draw_frames.LOGARITHMIC
 
 
 # ---------------------------------------------------------------- cells that show the library

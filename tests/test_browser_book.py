@@ -165,6 +165,112 @@ def test_an_answer_opens_and_shows_what_stands_below_the_question(book, address)
     assert not below.evaluate(seen)
 
 
+# ---------------------------------------------------------------- what moves
+
+def picture(book, cell):
+    """What the picture of a widget looks like, as PNG."""
+    book.locator(f"#{cell}").scroll_into_view_if_needed()    # the still picture is loaded then
+    there = book.locator(f"#{cell} .cell_output canvas, #{cell} .cell_output img")
+    there.wait_for()
+    return there.screenshot()
+
+
+def press(book, key, cell, argument):
+    """Press a key on a control of a widget, and wait until the picture that is drawn ahead is there."""
+    book.locator(f"#{cell}-{argument}").focus()
+    book.keyboard.press(key)
+    book.wait_for_function(
+        "([cell, text]) => document.querySelector(`#${cell} canvas`)?.ariaLabel.includes(text)",
+        arg=[cell, f"{argument} {shown(book, cell, argument)}"])
+
+
+def shown(book, cell, argument):
+    """The value of a control, as the reader sees it."""
+    control = book.locator(f"#{cell}-{argument}")
+    if control.evaluate("one => one.matches('select')"):
+        return control.evaluate("one => one.value")
+    text = control.locator("xpath=following-sibling::span").inner_text()
+    assert text == control.get_attribute("aria-valuetext")
+    return text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1280])
+def test_a_slider_moves_through_pictures_that_were_drawn_ahead(book, address, width, scheme):
+    asked, cell = [], "draw-stack"
+    book.on("request", lambda one: "/frames/" in one.url and asked.append(one.url))
+    book.set_viewport_size({"width": width, "height": 900})
+    book.emulate_media(color_scheme=scheme)
+    opened(book, address + "notebooks/02_convolutional_sequences.html")
+    assert asked == [] and shown(book, cell, "layers") == "3"
+    seen = [picture(book, cell)]
+    place = book.locator(f"#{cell} .cell_output img").bounding_box()
+    press(book, "ArrowRight", cell, "layers")
+    assert shown(book, cell, "layers") == "4" and len(asked) == 1
+    seen.append(picture(book, cell))
+    press(book, "ArrowDown", cell, "dilation")    # a menu; the slider stays where it is
+    assert (shown(book, cell, "layers"), shown(book, cell, "dilation")) == ("4", "stays 1")
+    seen.append(picture(book, cell))
+    assert len(set(seen)) == 3 and len(asked) == 1
+    press(book, "ArrowUp", cell, "dilation")
+    assert picture(book, cell) == seen[1]
+    press(book, "ArrowLeft", cell, "layers")
+    canvas = book.locator(f"#{cell} canvas")
+    assert canvas.bounding_box() == place and "layers 3" in canvas.get_attribute("aria-label")
+    assert book.evaluate(WIDER) <= 0 and book.evaluate(FAINT) == []
+    lab.screenshot(book, f"book-slider-{width}-{scheme}")
+
+
+def test_of_many_sliders_one_moves_at_a_time_and_sentences_stand_in_a_menu(book, address):
+    opened(book, address + "notebooks/05_query_key_value.html")
+    cell = "explore-tokens"
+    press(book, "ArrowRight", cell, "token_2")
+    first = shown(book, cell, "token_2")
+    press(book, "ArrowRight", cell, "token_3")
+    assert first != "0" and [shown(book, cell, f"token_{j}") for j in (1, 2)] == ["1", "0"]
+    assert "one control moves" in book.locator(f"#{cell} form").inner_text().lower()
+    opened(book, address + LESSON)
+    cell, before = "explore-alignment", picture(book, "explore-alignment")
+    sentences = book.locator(f"#{cell}-sentence option").all_inner_texts()
+    assert {"I am a student", "they are cats"} < set(sentences)
+    press(book, "End", cell, "sentence")
+    assert shown(book, cell, "sentence") == sentences[-1] and picture(book, cell) != before
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_the_capstones_page_translates_inside_the_book(book, address, width):
+    asked = []
+    book.on("request", lambda one: "capstone" in one.url and asked.append(one.url))
+    book.set_viewport_size({"width": width, "height": 900})
+    opened(book, address + "notebooks/12_transformer.html")
+    assert asked == []    # it is loaded when it comes into sight
+    frame = book.locator(".course-embedded iframe")
+    frame.scroll_into_view_if_needed()
+    assert frame.get_attribute("title") == "The course's Transformer"
+    inside = frame.content_frame
+    inside.locator("#english").fill("they are cats")
+    inside.locator("form .go").click()
+    expect = "() => document.querySelector('#sentence')?.textContent.includes('고양이')"
+    book.frames[-1].wait_for_function(expect)
+    assert book.evaluate(WIDER) <= 0
+    book.locator(".course-embedded a").click()
+    book.wait_for_url("**/notebooks/capstone.html")
+
+
+# ---------------------------------------------------------------- finding something
+
+def test_excerpts_of_a_search_can_be_read(book, address):
+    opened(book, f"{address}search.html?q=softmax")
+    book.wait_for_function("document.querySelector('.search-summary')?.textContent.match(/\\d/)")
+    count = book.locator("#search-results li").count()
+    book.wait_for_function("count => document.querySelectorAll('#search-results .context').length === count",
+                           arg=count)
+    excerpts = book.locator("#search-results .context").all_inner_texts()
+    assert count > 10 and sum("softmax" in one.lower() for one in excerpts) > 10
+    assert [one for one in excerpts if re.search(r"\$|\\[a-zA-Z(\[]", one)] == []
+    assert any(re.search("p_i = ", one) for one in excerpts), "a formula as text"
+
+
 @pytest.mark.parametrize("words, name", [    # 정규 is a part of the words 층 정규화 and 배치 정규화
     ("벡터", "glossary.html"), ("정규", "glossary.html"), ("정렬", "04_attention_alignment.html"),
     ("Bahdanau", "04_attention_alignment.html")])
@@ -207,6 +313,9 @@ def test_folded_code_opens_and_files_can_be_downloaded(book, built, address):
 def test_the_theme_is_switched_with_the_keyboard_and_the_book_reads_from_a_folder(book, built):
     opened(book, (built / LESSON).as_uri())
     assert all(fine for fine, _ in book.evaluate(FORMULAS))
+    before = picture(book, "explore-alignment")
+    press(book, "End", "explore-alignment", "sentence")
+    assert picture(book, "explore-alignment") != before
     for theme in ("dark", "light"):
         book.locator(".theme-switch-button:visible").first.focus()
         book.keyboard.press("Enter")

@@ -8,6 +8,7 @@ from . import book, capstone_page, claims, diagrams, execute, handout, shown, st
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
+    "frames": (execute.frames, "draw the pictures with which sliders move in the book"),
     "exercises": (handout.exercises, "generate exercises/ from solutions/"),
     "diagrams": (diagrams.diagrams, "draw the diagrams into notebooks/images/"),
     "capstone": (capstone_page.capstone, "draw notebooks/capstone.html, where the library's model runs"),
@@ -16,6 +17,7 @@ VERBS = {
     "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
 }
 FRESH = {"notebooks": "store all new outputs, pictures included",
+         "frames": "draw all of them, those of unchanged code too",
          "capstone": "train the model again, for about a minute"}
 
 

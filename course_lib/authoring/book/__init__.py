@@ -13,7 +13,7 @@ import io
 import re
 import shutil
 
-from .. import stored
+from .. import frames, stored
 from . import pages, sources
 
 FOLDERS = ["notebooks", "exercises"]
@@ -41,9 +41,27 @@ def site(keys):
         shutil.copyfile(path, out / FOLDERS[0] / path.name)
     for path in paths:
         stored.write(everything[path], out / path.parent.name / path.name)    # to download
+    still = _frames(paths, everything, out)
     if complaints:
         raise stored.Fault(f"The book was built in {out}, but something in it is wrong:\n{complaints}")
     print(f"{len(paths)} notebooks: open {out / 'index.html'}")
+    if still:
+        print(f"no frames of this code (python -m course_lib.authoring frames): {', '.join(still)}")
+
+
+def _frames(paths, everything, out):
+    """Copy the frames of widgets to their pages.  Returns the widgets that have none, by lesson and cell."""
+    still = []
+    for path in paths:
+        for cell_id, shown in frames.stored_for(path, everything[path]).items():
+            picture = frames.place(path, cell_id)
+            if shown:
+                target = out / picture.relative_to(stored.ROOT)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(picture, target)
+            else:
+                still.append(f"{path.stem[:2]} {cell_id}")
+    return still
 
 
 def _build(work, whole):

@@ -1,15 +1,11 @@
 """The pages that the book has beside the notebooks: the first one, and what is gathered from all lessons."""
 
 import shutil
-from pathlib import Path
-
-import jinja2
 
 from .. import stored
 from . import gathered, sources
-from .words import _
+from .words import PAGES, templates
 
-HERE = Path(__file__).parent
 DOCS = ["syllabus", "teaching"]    # of docs/, for teachers
 
 
@@ -24,8 +20,8 @@ def write(source, everything):
               "terms": gathered.terms(everything), "kinds": gathered.kinds(sheets.values()),
               "checked": gathered.checked, "measured": gathered.measured,
               "reference": gathered.reference, "numbers": {one.stem.split("_")[0]: one for one in lessons}}
-    for template in sorted(HERE.glob("pages/*.md.j2")):
-        text = _environment().get_template(template.name).render(values)
+    for template in sorted(PAGES.glob("*.md.j2")):
+        text = templates().get_template(template.name).render(values)
         sources.write(source / template.name.removesuffix(".j2"), text)
     for name in docs:
         text = (stored.ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
@@ -33,12 +29,3 @@ def write(source, everything):
     images = stored.ROOT / "notebooks" / "images"
     if images.exists():
         shutil.copytree(images, source / "notebooks" / "images", dirs_exist_ok=True)
-
-
-def _environment():
-    """Jinja with the language of this edition."""
-    made = jinja2.Environment(loader=jinja2.FileSystemLoader(HERE / "pages"), trim_blocks=True,
-                              lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-                              extensions=["jinja2.ext.i18n"])
-    made.install_gettext_callables(_, lambda one, many, n: _(one if n == 1 else many), newstyle=True)
-    return made

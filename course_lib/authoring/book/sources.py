@@ -7,8 +7,8 @@ import subprocess
 import nbformat
 
 from ...exercise import pristine, read
-from .. import stored
-from .words import _
+from .. import frames, stored
+from .words import _, templates
 
 SECTION = re.compile(r"\[([^][]+)\]\(([^()#\s:]*/)?(\w+)\.ipynb#([^)\s]+)\)")
 HTML = re.compile(r"\[([^][]+)\]\((?![a-z]+:)([^()\s]+\.html)\)")    # not a notebook: the capstone's page
@@ -16,6 +16,7 @@ HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
 MARKUP = re.compile(r"[*`]|\[|\]\([^)]*\)|<[^>]*>")
 README = re.compile(r"(\]\((?:\.\./)*)README\.md(?:#[\w-]+)?\)")
+TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 QUIZ = "course-quiz"    # of course_lib.widgets
 
 
@@ -41,13 +42,23 @@ def committed(path):
 
 
 def page(path, notebook):
-    """What Sphinx reads: a copy of the notebook with anchors, folded inputs, and links to its files."""
+    """What Sphinx reads: a copy of the notebook with anchors, folded inputs, and links to its files.
+
+    Widgets get the controls with which they move, and a page that a text links to is shown below it.
+    """
     made = nbformat.from_dict(notebook)
+    moving = frames.stored_for(path, notebook)
     for cell, after in zip(made.cells, [*made.cells[1:], None]):
         if cell.cell_type == "markdown":
-            cell.source = f'<div class="course-cell" id="{cell.id}"></div>\n\n{sections(cell.source)}'
+            text = sections(cell.source) + embedded(path, cell.source)
+            cell.source = f'<div class="course-cell" id="{cell.id}"></div>\n\n{text}'
         else:
             _code(cell, after)
+            if moving.get(cell.id):
+                pictures = frames.place(path, cell.id).relative_to(path.parent).as_posix()
+                form = templates().get_template("frames.html.j2").render(
+                    cell=cell.id, shown=moving[cell.id], pictures=pictures)
+                cell.outputs.insert(0, nbformat.v4.new_output("display_data", {"text/html": form}))
     first = next((cell for cell in made.cells if cell.cell_type == "markdown"), None)
     if first:
         first.source = HEADING.sub(lambda found: f"{found[0]}\n\n{_files(path)}\n", first.source, count=1)
@@ -94,6 +105,15 @@ def sections(source):
         return f'<a href="{folder}{stem}.html#{anchor(stem, name)}">{text}</a>'
     linked = HTML.sub(r'<a href="\2">\1</a>', SECTION.sub(link, source))
     return README.sub(r"\1index.md)", linked)
+
+
+def embedded(path, source):
+    """The HTML pages beside a notebook that a text links to, each in a frame of its own."""
+    files = [path.parent / name for _text, name in HTML.findall(source)]
+    titles = {file.name: TITLE.search(file.read_text(encoding="utf-8")) for file in files if file.exists()}
+    template = templates().get_template("embedded.html.j2")
+    return "".join("\n\n" + template.render(file=name, title=found[1] if found else name)
+                   for name, found in titles.items())
 
 
 def anchor(stem, name):

@@ -7,8 +7,11 @@ the keys.
 import os
 from pathlib import Path
 
+import jinja2
+
 LANGUAGE = os.environ.get("COURSE_LANGUAGE", "en")
 LOCALE = Path(__file__).parent / "locale"
+PAGES = Path(__file__).parent / "pages"
 
 
 def _read(language):
@@ -26,3 +29,11 @@ WORDS = _read(LANGUAGE)
 def _(text):
     """The text in the language of this edition."""
     return WORDS.get(text, text)
+
+
+def templates():
+    """Jinja with the language of this edition, for the templates in pages/."""
+    made = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), trim_blocks=True, lstrip_blocks=True,
+                              undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.i18n"])
+    made.install_gettext_callables(_, lambda one, many, n: _(one if n == 1 else many), newstyle=True)
+    return made
