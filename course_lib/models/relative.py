@@ -13,13 +13,14 @@ LONGEST = 64    # distances from here on share their number
 class RelativeAttention(MultiHeadAttention):
     """MultiHeadAttention, with b[head, j - i] added to the score of query i and key j.  Raffel et al. 2020
 
-    RelativeAttention(d_model, h).  At first b is about -|j - i| / 2: each head begins with what is near.
+    RelativeAttention(d_model, h).  At first b is about -|j - i| / 2, so that each
+    head starts by attending to near tokens.
     """
 
     def __init__(self, d_model, h):
         super().__init__(d_model, h)
-        away = (torch.arange(2 * LONGEST - 1) - (LONGEST - 1)).abs()
-        self.distance = nn.Parameter((torch.randn(h, 2 * LONGEST - 1) - away) / 2)
+        offset = torch.arange(2 * LONGEST - 1) - (LONGEST - 1)    # j - i
+        self.distance = nn.Parameter((torch.randn(h, 2 * LONGEST - 1) - offset.abs()) / 2)
 
     def forward(self, q, k, v, mask=None):
         """As MultiHeadAttention.  If there are fewer queries than keys, they are the last ones."""
@@ -39,5 +40,5 @@ class RelativeAttention(MultiHeadAttention):
 
     def bias(self, n, m):
         """b for the last n of m positions as queries, and all m as keys  ->  (h, n, m)"""
-        away = torch.arange(m) - torch.arange(m - n, m)[:, None]  # (n, m): j - i
-        return self.distance[:, away.clamp(1 - LONGEST, LONGEST - 1) + LONGEST - 1]
+        offset = torch.arange(m) - torch.arange(m - n, m)[:, None]    # (n, m): j - i
+        return self.distance[:, offset.clamp(1 - LONGEST, LONGEST - 1) + LONGEST - 1]
