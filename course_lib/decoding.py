@@ -43,17 +43,17 @@ def greedy_batch(step, state, bos_id, eos_id, max_len, size, device=None):
 
 @torch.inference_mode()
 def beam_search(step, state, bos_id, eos_id, beam, max_len, alpha=0.6):
-    """Follow the `beam` likeliest beginnings at once; of what ends, return the best for its length.
+    """Keep the `beam` most probable partial hypotheses; of those that end, return the best for its length.
 
     step, state, max_len and the result as in `greedy_decode`, and beam = 1 is that.  A sentence scores
-    log p / ((5 + length) / 6)^alpha, its <eos> counted.  One that ends holds its place among the best of its
-    step and none later.  If none has ended after max_len steps: the likeliest beginning.  alpha >= 0.
-    Wu et al. 2016, eq. 14
+    log p / ((5 + length) / 6)^alpha, its <eos> counted.  One that ends takes one of the `beam`
+    places in that step; in the next step all places are free again.  If none has ended after max_len steps:
+    the most probable one.  alpha >= 0.  Wu et al. 2016, eq. 14
     """
     def penalty(length):
         return ((5 + length) / 6) ** alpha
 
-    live, finished = [(0.0, [bos_id], state)], []               # (log p, words from <bos>, state)
+    live, finished = [(0.0, [bos_id], state)], []               # (log p, tokens from <bos>, state)
     for length in range(1, max_len + 1):
         steps = [step(words[-1], state) for _, words, state in live]
         log_p = torch.stack([before + logits.log_softmax(dim=-1)

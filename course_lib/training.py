@@ -30,22 +30,22 @@ def sequence_loss(logits, targets, pad_id):
 
 
 def label_smoothing_loss(logits, targets, epsilon, pad_id):
-    """`sequence_loss` against 1 - epsilon on the right word and epsilon shared by the whole vocabulary.
+    """Cross-entropy with a target of 1 - epsilon on the correct token plus epsilon / vocab on every token.
 
     logits (B, n, vocab), before the softmax  targets (B, n), pad_id where there is none  epsilon 0 to 1
-    ->  scalar.  The right word is of the vocabulary, so it gets 1 - epsilon + epsilon / vocab in all, as in
+    ->  scalar.  The correct token is in the vocabulary, so its target is 1 - epsilon + epsilon / vocab, as in
     torch's cross_entropy.  Szegedy et al. 2016, section 7; Vaswani et al. 2017, section 5.4
     """
     log_p = logits.log_softmax(dim=-1)                           # (B, n, vocab)
-    right = log_p.gather(-1, targets[..., None])[..., 0]         # (B, n)
-    surprise = -(1 - epsilon) * right - epsilon * log_p.mean(dim=-1)
-    return surprise[targets != pad_id].mean()
+    correct = log_p.gather(-1, targets[..., None])[..., 0]       # (B, n)
+    losses = -(1 - epsilon) * correct - epsilon * log_p.mean(dim=-1)
+    return losses[targets != pad_id].mean()
 
 
 def warmup_rate(step, d_model, warmup_steps):
-    """d_model^-0.5 min(step^-0.5, step warmup_steps^-1.5): up in a line, down as 1 / sqrt(step).
+    """d_model^-0.5 min(step^-0.5, step warmup_steps^-1.5): it rises linearly, then falls as 1 / sqrt(step).
 
-    step: from 1; the summit is at warmup_steps.  Vaswani et al. 2017, eq. 3
+    step: from 1; the peak is at warmup_steps.  Vaswani et al. 2017, eq. 3
     """
     return d_model ** -0.5 * min(step ** -0.5, step * warmup_steps ** -1.5)
 

@@ -11,7 +11,7 @@ from .draw import ATTEMPTS, decimal, different, whole
 from .probes import SmallModel, call_and_translate
 from .spec import Item, normal
 
-IN_WARMUP, IN_BEAM = "Warm-up", "Beam search"
+IN_WARMUP, IN_DECODING = "Warm-up", "Decoding, one token at a time"
 
 
 # ---------------------------------------------------------------- train
@@ -290,8 +290,8 @@ def _greedy(model, sentences, bos_id, eos_id, max_len):
     return translations
 
 
-translate = Item("translate", 2, _translation_inputs, _translate, ("the list of translations",), IN_BEAM, gradients=False,
-                 probe="translated")
+translate = Item("translate", 2, _translation_inputs, _translate, ("the list of translations",), IN_DECODING,
+                 gradients=False, probe="translated")
 
 
 def _twice(answer, trial):

@@ -1,13 +1,13 @@
-"""Writing word by word without working out the words before it anew.  Lessons 12 and 13"""
+"""Decoding token by token without computing the previous tokens again.  Lessons 12 and 13"""
 
 from .attention import attend_with_cache, attention
 
 
 def cached_step(block, y_t, past, memory, memory_mask=None):
-    """What a DecoderBlock gives for the newest word, given the keys and values of the words before it.
+    """What a DecoderBlock gives for the newest token, given the keys and values of the previous tokens.
 
     block: a transformer.DecoderBlock, in eval mode  y_t (B, d_model)  past: None at first, then what the
-    step before returned  memory: K, V (B, h, m, d_k) of the encoder's output  memory_mask (B, 1, 1, m)
+    previous step returned  memory: K, V (B, h, m, d_k) of the encoder's output  memory_mask (B, 1, 1, m)
     ->  (B, d_model), the next past: K, V (B, h, t, d_k)
     """
     part = block.self_attention
@@ -21,5 +21,5 @@ def cached_step(block, y_t, past, memory, memory_mask=None):
 
 
 def _heads(X, h):
-    """The heads of one word: (B, d_model)  ->  (B, h, 1, d_k)"""
+    """The heads of one token: (B, d_model)  ->  (B, h, 1, d_k)"""
     return X.view(len(X), h, 1, -1)

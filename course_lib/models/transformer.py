@@ -113,7 +113,7 @@ def parameter_count(d_model, d_ff, N, vocab):
 
 
 class Transformer(nn.Module):
-    """Encoder, decoder, an embedding each; the decoder's also scores the output words.  Lesson 12
+    """Encoder, decoder, an embedding each; the decoder's is the output layer, too.  Lesson 12
 
     Transformer(vocab_x, vocab_y, d_model, h, d_ff, N, dropout).  Vaswani et al. 2017, figure 1, sections 3.4
     and 5.4: embeddings times sqrt(d_model), plus positions, dropout on the sum and on every f(x).
@@ -138,7 +138,7 @@ class Transformer(nn.Module):
         return self.dropout(E + self.positions[first:last])
 
     def encode(self, src, pad_id=0):
-        """src (B, m)  ->  memory (B, m, d_model), mask (B, 1, m): True where a word is"""
+        """src (B, m)  ->  memory (B, m, d_model), mask (B, 1, m): True = a word"""
         memory, mask, _ = self.look_encode(src, pad_id)
         return memory, mask
 
@@ -161,22 +161,22 @@ class Transformer(nn.Module):
         return y @ self.target.weight.T, (encoder, *map(list, zip(*decoder)))
 
     def forward(self, src, tgt, pad_id=0):
-        """src (B, m)  tgt (B, n + 1): <bos> and n words  ->  logits (B, n, vocab_y) of the words"""
+        """src (B, m)  tgt (B, n + 1): <bos> and n tokens  ->  logits (B, n, vocab_y)"""
         return self.look(src, tgt, pad_id)[0]
 
     def begin(self, src, pad_id=0):
-        """The state before the first word: its position, nothing past, and what every step looks at."""
+        """The state before the first token: its position, an empty cache, and what every step attends to."""
         memory, mask = self.encode(src, pad_id)
         parts = [block.cross_attention for block in self.decoder]
-        looked_at = [[split_heads(W(memory), part.h).contiguous() for W in (part.W_K, part.W_V)]
-                     for part in parts]                           # in order once, not at every step
-        return 0, [None] * len(self.decoder), looked_at, None if mask.all() else mask[:, None]
+        memories = [[split_heads(W(memory), part.h).contiguous() for W in (part.W_K, part.W_V)]
+                    for part in parts]                           # copied once, not at every step
+        return 0, [None] * len(self.decoder), memories, None if mask.all() else mask[:, None]
 
     def step(self, tokens, state):
-        """tokens (B,) the words before  ->  logits (B, vocab_y), the next state"""
-        t, past, looked_at, mask = state
+        """tokens (B,) the previous tokens  ->  logits (B, vocab_y), the next state"""
+        t, past, memories, mask = state
         y, after = self.embed(self.target, tokens[:, None], first=t)[:, 0], []    # (B, d_model)
-        for block, before, memory in zip(self.decoder, past, looked_at):
+        for block, before, memory in zip(self.decoder, past, memories):
             y, now = cached_step(block, y, before, memory, mask)
             after.append(now)
-        return y @ self.target.weight.T, (t + 1, after, looked_at, mask)
+        return y @ self.target.weight.T, (t + 1, after, memories, mask)

@@ -80,7 +80,7 @@ def alone(y):
 def one_vector():
     return page(600, 1062, heading("One vector's path through an encoder block",
                                    "Follow cats from the bottom up, along the grey residual stream."),
-                lines(30, 112, ["The vectors of they and are take", "the same way through the same", "weights, each on its own stream."], 15),
+                lines(30, 112, ["The vectors of they and are go", "through the same weights, each", "on its own stream."], 15),
                 stream(STREAM, 1014, STREAM, 76), *attending(712), *alone(290),
                 *add_and_norm(712, ATTENDED, SUM_1, NORMED_1), *add_and_norm(290, ADDED, SUM_2, NORMED_2),
                 title="One vector's path through an encoder block",
