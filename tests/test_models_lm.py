@@ -40,16 +40,19 @@ def test_equals_torchs_encoder(causal):
     with torch.no_grad():
         for block, other in zip(ours.blocks, theirs.layers, strict=True):
             copy_block(other, block)
+            block.attention.distance.copy_(ours.blocks[0].attention.distance)    # torch: one mask for all
         ids = torch.randint(50, (3, 7), generator=generator())
-        mask = ~causal_mask(7) if causal else None                # torch: True = may not attend
-        states = theirs(ours.embed(ids), mask=mask)
+        mask = ours.blocks[0].attention.bias(7, 7).repeat(3, 1, 1)               # (B h, 7, 7)
+        if causal:
+            mask = mask.masked_fill(~causal_mask(7), -math.inf)
+        states = theirs.train()(ours.embed(ids), mask=mask)       # in eval it takes no mask per head
         torch.testing.assert_close(ours.states(ids), states, rtol=0, atol=1e-5)
         logits = states @ ours.embedding.weight.T + ours.bias
         torch.testing.assert_close(ours(ids), logits, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize("causal", [True, False])
-def test_who_feels_whom(causal):
+def test_who_sees_whom(causal):
     ids = torch.randint(50, (1, 9), generator=generator())
     other = ids.clone()
     other[0, 5] = (ids[0, 5] + 1) % 50
@@ -62,7 +65,7 @@ def test_both_have_the_same_numbers():
     bert, gpt = model(False), model(True)
     bert.load_state_dict(gpt.state_dict())
     block = sum(weight.numel() for weight in gpt.blocks[0].parameters())
-    assert block == 4 * 16 * 16 + (2 * 16 * 24 + 24 + 16) + 4 * 16
+    assert block == 4 * 16 * 16 + 4 * 127 + (2 * 16 * 24 + 24 + 16) + 4 * 16
 
 
 @pytest.mark.parametrize("B, n", [(3, 9), (1, 80)])

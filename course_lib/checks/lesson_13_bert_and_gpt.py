@@ -15,7 +15,7 @@ from .lesson_11_transformer_blocks import FREE, encoder_state
 from .spec import Item, normal
 
 IN_MASKING, IN_NEXT, IN_CACHE, IN_NUCLEUS = "Words to hide", "The next token", "A cache", "The nucleus"
-IN_MODEL, IN_WRITING = "One class, two models", "Let it write"
+IN_MODEL, IN_WRITING = "One class, two models", "Generating text"
 SDPA = ("scaled_dot_product_attention", "multi_head_attention_forward", "MultiheadAttention")
 
 

@@ -8,16 +8,17 @@ import math
 import torch
 from torch import nn
 
-from .attention import attend_with_cache, causal_mask, merge_heads, split_heads
+from .attention import causal_mask, merge_heads, split_heads
 from .positional import positional_encoding
+from .relative import RelativeAttention
 from .transformer import Dropout, EncoderBlock
 
 
 class LanguageModel(nn.Module):
-    """Embedding and positions, N blocks, the embedding again: one score for each token, at each place.
+    """Token embedding plus positions, N blocks, and logits by the same embedding.
 
-    LanguageModel(vocab, d_model, h, d_ff, N, causal, dropout).  causal: a place sees itself and what came
-    before it (decoder-only); otherwise it sees all places (encoder-only).  Nothing else differs.
+    LanguageModel(vocab, d_model, h, d_ff, N, causal, dropout).  causal: a position attends
+    to itself and previous positions (decoder-only); otherwise to all (encoder-only).  Nothing else differs.
     """
 
     def __init__(self, vocab, d_model, h, d_ff, N, causal, dropout=0.0):
@@ -26,10 +27,12 @@ class LanguageModel(nn.Module):
         self.embedding = nn.Embedding(vocab, d_model)             # shared by input and output
         self.bias = nn.Parameter(torch.zeros(vocab))              # how frequent a token is
         self.blocks = nn.ModuleList(EncoderBlock(d_model, h, d_ff, dropout) for _ in range(N))
+        for block in self.blocks:
+            block.attention = RelativeAttention(d_model, h)       # scores also depend on the distance
         self.dropout = Dropout(dropout)
         self.register_buffer("positions", positional_encoding(64, d_model), persistent=False)
         for name, weight in self.named_parameters():
-            if weight.dim() == 2:                                 # norms and biases keep torch's start
+            if weight.dim() == 2 and "distance" not in name:      # norms and biases as torch starts them
                 nn.init.xavier_uniform_(weight, gain=0.5 if "W_Q" in name or "W_K" in name else 1.0)
         nn.init.normal_(self.embedding.weight, std=d_model ** -0.5)
 
@@ -46,7 +49,7 @@ class LanguageModel(nn.Module):
         return x @ self.embedding.weight.T + self.bias
 
     def look(self, ids):
-        """The last block's output (B, n, d_model), and each block's weights, a list of (B, h, n, n)."""
+        """The last block's output (B, n, d_model), and the attention weights of each block (B, h, n, n)."""
         mask = causal_mask(ids.size(1)).to(ids.device) if self.causal else None
         x, seen = self.embed(ids), []                             # (B, n, d_model)
         for block in self.blocks:
@@ -57,7 +60,7 @@ class LanguageModel(nn.Module):
     def embed(self, ids, start=0):
         """sqrt(d_model) / 2 E[ids] + PE, from position `start` on.  ids (B, n)  ->  (B, n, d_model)
 
-        Half the factor of the Transformer: so small a model first has to find its neighbours by position.
+        Half the factor of the Transformer, found by trial for models as small as ours.
         """
         last = start + ids.size(1)
         if last > len(self.positions):                            # a longer table, once
@@ -95,8 +98,10 @@ def next_logits(model, ids, caches=None):
     x, grown = model.embed(ids[:, None], start), []               # (B, 1, d_model)
     for block, cache in zip(model.blocks, caches, strict=True):
         W = block.attention
-        Q_t, K_t, V_t = (split_heads(project(x), W.h) for project in (W.W_Q, W.W_K, W.W_V))
-        output, cache = attend_with_cache(Q_t, K_t, V_t, cache)   # (B, h, 1, d_k)
+        Q_t, K, V = (split_heads(project(x), W.h) for project in (W.W_Q, W.W_K, W.W_V))    # (B, h, 1, d_k)
+        if cache is not None:                                     # as attend_with_cache
+            K, V = torch.cat([cache[0], K], dim=-2), torch.cat([cache[1], V], dim=-2)      # (B, h, t, d_k)
+        output, cache = W.attend(Q_t, K, V)[0], (K, V)
         x = block.norm_1(x + block.dropout(W.W_O(merge_heads(output))))
         x = block.norm_2(x + block.dropout(block.feed_forward(x)))
         grown.append(cache)
@@ -104,10 +109,11 @@ def next_logits(model, ids, caches=None):
 
 
 def mask_tokens(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
-    """Choose each ordinary token with probability p; of these 80 % become [MASK], 10 % any token, 10 % stay.
+    """Choose each ordinary token with probability p; 80 % of these become [MASK], 10 % random, 10 % stay.
 
     ids (B, n)  special_ids: a list, never chosen  ->  inputs (B, n), labels (B, n): the old token where one
-    was chosen, -100 elsewhere.  Devlin et al. 2019, section 3.1, task 1
+    was chosen, -100 elsewhere.  A random token may be any of the vocabulary, special ones included.
+    Devlin et al. 2019, section 3.1, task 1
     """
     draw = lambda: torch.rand(ids.shape, generator=generator)
     chosen = (draw() < p) & ~torch.isin(ids, torch.tensor(special_ids))    # (B, n)
@@ -119,9 +125,9 @@ def mask_tokens(ids, mask_id, vocab_size, special_ids, generator, p=0.15):
 
 
 def causal_lm_loss(logits, ids):
-    """The mean of -log p(next token): the logits of place i meet the token of place i + 1.
+    """The mean of -log p(next token): the logits of position i are compared with token i + 1.
 
-    logits (B, n, vocab), before the softmax  ids (B, n)  ->  scalar over B (n - 1) places
+    logits (B, n, vocab), before the softmax  ids (B, n)  ->  scalar over B (n - 1) positions
     Radford et al. 2018, eq. 1
     """
     log_p = logits[:, :-1].log_softmax(dim=-1)                    # (B, n - 1, vocab)
@@ -129,17 +135,17 @@ def causal_lm_loss(logits, ids):
 
 
 def perplexity(logits, ids):
-    """exp of the mean -log p(next token), over all B (n - 1) of them: a float.  As `causal_lm_loss`"""
+    """exp of the mean -log p(next token) over B (n - 1) positions, as in `causal_lm_loss`: a float."""
     return causal_lm_loss(logits, ids).exp().item()
 
 
 def nucleus(logits, p):
-    """The fewest likeliest tokens whose probabilities reach p, shared out anew; 0 for all others.
+    """The smallest set of most likely tokens whose probabilities reach p, renormalised; 0 for all others.
 
     logits (..., vocab)  p: 0 < p <= 1  ->  probabilities (..., vocab).  Holtzman et al. 2020, section 3.1
     """
     probabilities, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
-    before = probabilities.cumsum(dim=-1) - probabilities         # what the likelier ones add up to
+    before = probabilities.cumsum(dim=-1) - probabilities         # sum over the more likely tokens
     kept = probabilities.masked_fill(before >= p, 0.0)            # the one that crosses p stays
     kept = torch.zeros_like(kept).scatter(-1, order, kept)        # back into the vocabulary's order
     return kept / kept.sum(dim=-1, keepdim=True)

@@ -20,7 +20,7 @@ from .kit import (
 )
 
 SENTENCE = "the teacher who likes cats reads a book".split()
-KOREAN = {"그들": "they", "은": "TOPIC", "고양이": "cat", "이다": "be"}
+KOREAN = {"그들": "they", "은": "TOPIC", "고양이": "cat", "이다": "are"}
 SEEN, UNSEEN, PALE = "#9dbfe0", "#f1f2f4", "#a3adb8"
 
 # ---------------------------------------------------------------- masked and causal language modelling
@@ -60,7 +60,7 @@ def masked_causal():
     covered = [word if word != "likes" else "[MASK]" for word in SENTENCE]
     parts = [text(20, 36, "Two questions about one sentence", 20, INK, "start", 600),
              text(20, 62, "Blue: what may be seen when “likes” is predicted.", 14, FAINT, "start"),
-             *question(84, "Causal language modelling", "GPT", "causal mask", "What comes next? Each position sees itself and the previous tokens.",
+             *question(84, "Causal language modelling", "GPT", "causal mask", "What comes next? Each position attends to itself and previous ones.",
                        SENTENCE, [*SENTENCE[1:], None], 2, range(3), "7 of 8 positions give a loss, all in one pass."),
              *question(430, "Masked language modelling", "BERT", "full mask", "What was here? A hidden token is predicted from both sides.",
                        covered, [None] * 3 + ["likes"] + [None] * 4, 3, range(8), "1 of 8 positions gives a loss. (BERT chooses 15 % of all tokens.)")]
@@ -126,8 +126,8 @@ def three():
     bert = [None, None, None, "likes", None]
     hidden, they, given = [*FIVE[:3], "[MASK]", FIVE[4]], ["they", "are", "cats"], ["<bos>", *KOREAN]
     parts = [text(20, 36, "Three Transformers and their masks", 20, INK, "start", 600),
-             text(20, 62, "Rows ask (queries), columns are asked (keys). A tick: may attend.", 14, FAINT, "start"),
-             *card(84, 296, "Encoder-only", "BERT", "fill in hidden tokens", "read: classify, tag, search"),
+             text(20, 62, "Rows: queries. Columns: keys. A tick: may attend.", 14, FAINT, "start"),
+             *card(84, 296, "Encoder-only", "BERT", "fill in hidden tokens", "classify, tag, search"),
              *stack(190, 348, "N blocks", "self-attention, feed-forward", hidden, bert, 66, 62, 3),
              text(532, 142, "full mask", 15, INK, weight=600), *grid(462, 226, hidden, hidden, always),
              *card(394, 296, "Decoder-only", "GPT", "predict the next token", "generate: continue any text"),
