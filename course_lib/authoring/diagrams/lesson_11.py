@@ -1,4 +1,4 @@
-"""The blocks of the Transformer: one vector's way through a block, the two blocks in full, post-norm beside
+"""The blocks of the Transformer: one vector's path through a block, the two blocks in full, post-norm beside
 pre-norm, and the block of current language models.
 
 All are read from the bottom up, and the thick grey line is the residual stream of lesson 07.  The numbers of
@@ -143,7 +143,6 @@ def both_blocks():
                 description="Each sub-layer reads from the residual stream, its result is added to the stream, and a norm "
                             "follows. The decoder block has a masked self-attention, a cross-attention with Q from the "
                             "decoder and K and V from the memory, and a feed-forward network.")
-
 
 
 def norms():

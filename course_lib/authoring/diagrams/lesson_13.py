@@ -76,7 +76,7 @@ ATTENTION = "#e8f1fa"
 FIVE = SENTENCE[:5]
 
 
-def grid(x, y, rows, columns, may, cell=28):
+def mask_grid(x, y, rows, columns, may, cell=28):
     """A mask whose upper left cell is at (x, y): rows are queries, columns are keys; a tick where attention may go."""
     parts = []
     for j, word in enumerate(columns):
@@ -129,10 +129,10 @@ def three():
              text(20, 62, "Rows: queries. Columns: keys. A tick: may attend.", 14, FAINT, "start"),
              *card(84, 296, "Encoder-only", "BERT", "fill in hidden tokens", "classify, tag, search"),
              *stack(190, 348, "N blocks", "self-attention, feed-forward", hidden, bert, 66, 62, 3),
-             text(532, 142, "full mask", 15, INK, weight=600), *grid(462, 226, hidden, hidden, always),
+             text(532, 142, "full mask", 15, INK, weight=600), *mask_grid(462, 226, hidden, hidden, always),
              *card(394, 296, "Decoder-only", "GPT", "predict the next token", "generate: continue any text"),
              *stack(190, 658, "N blocks", "causal self-attention, feed-forward", FIVE, [*FIVE[1:], "reads"], 66, 62),
-             text(532, 452, "causal mask", 15, INK, weight=600), *grid(462, 536, FIVE, FIVE, causal),
+             text(532, 452, "causal mask", 15, INK, weight=600), *mask_grid(462, 536, FIVE, FIVE, causal),
              *card(704, 558, "Encoder-decoder", "Transformer (2017), T5", "predict an output text from an input text", "translate, summarise"),
              *stack(114, 968, "N encoder blocks", "self-attention", they, None, 58, 55),
              *stack(474, 968, "N decoder blocks", "causal self-attention, cross-attention", given, [*KOREAN, "<eos>"], 58, 55),
@@ -140,7 +140,7 @@ def three():
              line([(200, 886), (328, 886)], KEY, 2.4), line([(200, 906), (328, 906)], VALUE, 2.4),
              text(262, 873, "K", 15, KEY, weight=700), text(262, 920, "V", 15, VALUE, weight=700)]
     for x, rows, columns, may, name in [(92, they, they, always, "encoder: full"), (276, given, given, causal, "decoder: causal"), (506, given, they, always, "cross-attention")]:
-        parts += [text(x + 14 * len(columns), 1030, name, 15, INK, weight=600), *grid(x, 1108, rows, columns, may)]
+        parts += [text(x + 14 * len(columns), 1030, name, 15, INK, weight=600), *mask_grid(x, 1108, rows, columns, may)]
     return page(640, 1276, *parts, title="Encoder-only, decoder-only and encoder-decoder Transformers",
                 description="BERT has a full mask and fills in hidden tokens. GPT has a causal mask and predicts the next "
                             "token. The encoder-decoder has a full mask in the encoder, a causal one in the decoder, and a "
