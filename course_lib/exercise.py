@@ -29,6 +29,8 @@ KEPT = {"nbformat", "nbformat_minor", "worksheets", "cells", "cell_type", "sourc
 DAMAGED = ("the file is incomplete or damaged. In JupyterLab, choose File, Save Notebook, "
            "then hand it in again")
 PLANTED = "### PLANTED"  # in a solution, before the commented code with a bug that is handed out
+TASK = re.compile(r"\A## \d+ · `(\w+)`\n\n([●○]{3}) · (build|transfer|debug) · "
+                  r"(\d+) minutes · (\d+) points?\n")  # how a task begins: item, difficulty, kind, ...
 REGION = re.compile(r"^([ \t]*)### BEGIN SOLUTION.*?### END SOLUTION[^\n]*", re.MULTILINE | re.DOTALL)
 
 

@@ -7,9 +7,6 @@ from lint_rules import code, mark
 
 from course_lib import checks, exercise
 
-HEAD = re.compile(r"\A## \d+ · `(\w+)`\n\n([●○]{3}) · (build|transfer|debug) · "
-                  r"(\d+) minutes · (\d+) points?\n")
-
 
 def of_kind(notebook, kind):
     """The cells marked by nbgrader as answers ('solution') or checks ('grade')."""
@@ -57,7 +54,7 @@ def every_item_has_its_five_cells(notebook, path):
 
 def kinds(cell):
     """The item that a cell is the task, the hints, the answer or the check of."""
-    head = HEAD.match(cell.source)
+    head = exercise.TASK.match(cell.source)
     check = exercise.grade_id(cell, "grade") or ""
     return {"task": head and head[1], "hints": mark(cell).get("hints"), "answer": exercise.grade_id(cell),
             "check": check.startswith("check_") and check.removeprefix("check_")}
@@ -86,7 +83,7 @@ def hints_come_in_steps(notebook, path):
 
 
 def points_and_minutes_add_up(notebook, path):
-    heads = [HEAD.match(cell.source) for cell in notebook.cells if HEAD.match(cell.source)]
+    heads = [exercise.TASK.match(cell.source) for cell in notebook.cells if exercise.TASK.match(cell.source)]
     for head in heads:
         item = checks.items(path.stem)[head[1]]
         if int(head[5]) != item.points:

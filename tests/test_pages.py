@@ -22,7 +22,7 @@ from course_lib.grading.reports.gradebook import Gradebook
 from course_lib.grading.submissions import Submission
 
 FIRST, FIFTH = "01_long_term_dependency", "05_query_key_value"
-WORTH = {FIRST: {"rnn_step": 2, "clip_gradient": 1}, FIFTH: {"softmax": 1, "attention": 3}}
+WORTH = {FIRST: {"rnn_step": 2, "truncated_states": 1}, FIFTH: {"softmax": 1, "attention": 3}}
 ANSWER = "def attention(Q, K, V, mask=None):\n    scores = Q @ K\n    return scores.softmax(-1) @ V, scores\n"
 SCALE = "The scale is missing. Divide the scores by sqrt(d_k) before the softmax."
 REMARK = "a constant is made without dtype=, so float64 inputs fail."
@@ -127,6 +127,38 @@ def test_a_remark_is_on_both_pages_and_in_the_results(klass):
     assert remarks == [REMARK]
     assert f"passed with a remark: {REMARK}" in (klass[0] / "overview.html").read_text(encoding="utf-8")
     assert REMARK in feedback(klass, 9)
+
+
+def kinds_of(build, transfer, debug):
+    """A notebook of exercise 01, an item of each kind: whether each passes, None for no answer."""
+    names = {"gradient_norms": build, "rnn_forward_masked": transfer, "truncated_states": debug}
+    items = [row(name, 2, "missing" if passed is None else "passed" if passed else "wrong")
+             for name, passed in names.items()]
+    return {**result("ann", FIRST), "items": items, "score": sum(item["points"] for item in items)}
+
+
+@pytest.mark.parametrize("notebooks, weak", [
+    ([(True, True, None)] * 3 + [(True, True, False)], "debug"), ([(True, False, True)], "transfer"),
+    ([(False, True, True)], "build"), ([(True, False, False)], None), ([(True, True, True)], None),
+    ([(True, True, True)] * 100 + [(True, True, False)] * 5, None)])
+def test_the_class_is_weak_in_the_kind_with_clearly_the_fewest_points(notebooks, weak):
+    found = [{**kinds_of(*passed), "student": f"s{number}"} for number, passed in enumerate(notebooks)]
+    text = overview.page({"submissions": found}, {FIRST: pages.sheet(FIRST)})
+    assert (f"The class is weakest in {weak} items" in text) is bool(weak)
+    assert ("about equally well in all of them" in text) is not weak
+    rows = re.findall(r'<th scope="row">(\w+)<br>.*?(\d+) of (\d+)</td><td class="n">(\d+)</td>', text)
+    passed, missing = ([sum(one[kind] is state for one in notebooks) for kind in range(3)]
+                       for state in (True, None))
+    assert rows == [(kind, str(passed[number]), str(len(notebooks)), str(missing[number]))
+                    for number, kind in enumerate(pages.KINDS)]
+
+
+def test_a_page_tells_the_points_of_each_kind_and_the_kind_of_each_item():
+    text = pages.feedback(kinds_of(True, False, None), pages.sheet(FIRST))
+    assert "build 2 of 2 · transfer 0 of 2 · debug 0 of 2" in text
+    assert re.findall(r'class="soft kind">(\w+)<', text) == ["build", "transfer", "debug"]
+    text = pages.feedback(result("ann", FIFTH), pages.sheet(FIFTH))    # one kind alone: no line
+    assert "build 4 of 4" not in text and "transfer" not in text
 
 
 def feedback(klass, number):

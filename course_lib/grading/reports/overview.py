@@ -4,13 +4,14 @@ import statistics
 from collections import Counter
 
 from ... import checks
-from .pages import template
+from .pages import KINDS, by_kind, template
 
 BINS = 10  # bars of the distribution
 REASONS = 3  # shown for each item
 AGAIN = 5  # mistakes listed as worth teaching again
 PLANTED = "planted_bug"  # as in checks/judge.py, which is not imported here because it imports torch
 FEWEST, TENTH = 3, 0.1  # occurrences that make a mistake one of them, and their fraction of the class
+WEAKER = 0.1  # a class is weak in a kind of items if it has so much less of their points than of any other
 
 # Each item of each notebook is counted in exactly one of these columns.
 COLUMNS = {"passed": "passed", "mistake": "known mistake", "wrong": "other mistake", "error": "error",
@@ -21,20 +22,34 @@ REASON = {"wrong": "wrong, but none of the known mistakes",
           "timeout": "ran out of time", "free_call": "called a library function that does the whole job"}
 
 
-def page(graded, titles=None):
-    """overview.html of a summary (results.json).  titles: {exercise: its title}."""
+def page(graded, sheets=None):
+    """overview.html of a summary (results.json).  sheets: {exercise: its Sheet}."""
+    sheets = sheets or {}
     found = graded["submissions"]
     students = len({one["student"] for one in found})
     stems = sorted({one["exercise"] for one in found if one["exercise"]})
     parts = [exercise([one for one in found if one["exercise"] == stem], stem, students) for stem in stems]
     for part in parts:
-        part["title"] = (titles or {}).get(part["exercise"]) or part["exercise"].replace("_", " ")
+        known = sheets.get(part["exercise"])
+        part["title"] = known.title if known else part["exercise"].replace("_", " ")
     least = max(FEWEST, TENTH * students)
     again = sorted((reason for part in parts for item in part["items"] for reason in item["reasons"]
                     if reason["named"] and reason["count"] >= least), key=lambda reason: -reason["count"])
+    kinds = by_kind([one for one in found if one["status"] == "graded" and one["exercise"] in sheets], sheets)
     return template("overview").render(parts=parts, again=again[:AGAIN], students=students, least=least,
                                        files=len(found), strange=sum(not one["exercise"] for one in found),
+                                       kinds=kinds, asks=KINDS, weak=weakest(kinds),
                                        columns=COLUMNS, caution=graded.get("caution")) + "\n"
+
+
+def weakest(kinds):
+    """The kind of items of which the class has clearly the smallest share of the points, else None."""
+    lowest, *others = sorted(kinds, key=lambda kind: share(kinds[kind])) or [None]
+    return lowest if others and share(kinds[others[0]]) - share(kinds[lowest]) >= WEAKER else None
+
+
+def share(total):
+    return total["points"] / total["max_points"]
 
 
 def exercise(results, stem, students):

@@ -12,6 +12,8 @@ import jinja2
 from ... import exercise, markdown
 
 TEMPLATES = Path(__file__).parent / "templates"
+KINDS = {"build": "what the lesson shows", "transfer": "what follows from the lesson and is not in it",
+         "debug": "a planted bug to find and to repair"}
 HEADING = re.compile(r"^#+ *(.*)\n*")
 NO_EVIDENCE = {"difference": None, "inputs": None, "line": None}
 UNKNOWN = "Not an exercise of the course"
@@ -27,15 +29,17 @@ def template(name):
 
 @dataclass(frozen=True)
 class Sheet:
-    """What a page takes from the original exercise.  tasks: {item: the task's text as HTML}."""
+    """What a page takes from the original exercise.  tasks: {item: the task's text as HTML}.  kinds: {item:
+    "build", "transfer" or "debug"}."""
 
     title: str
     tasks: dict
+    kinds: dict
 
 
 def sheet(stem):
     """The Sheet of an exercise; if this copy of the course does not have it, only a title from its name."""
-    tasks, text, headings = {}, "", []
+    tasks, kinds, text, headings = {}, {}, "", []
     try:
         cells = exercise.pristine(stem).cells
     except exercise.NotebookError:
@@ -44,10 +48,13 @@ def sheet(stem):
         if cell.cell_type == "markdown" and not (cell.metadata.get("course") or {}).get("hints"):
             text = cell.source
             headings.append(HEADING.match(text))
+            head = exercise.TASK.match(text)
+            kinds.update({head[1]: head[3]} if head else {})
         elif exercise.grade_id(cell):
             tasks[exercise.grade_id(cell)] = markdown.render(HEADING.sub("", text))
     first = next(filter(None, headings), None)
-    return Sheet(first[1] if first else f"Exercise {stem.replace('_', ' ')}" if stem else UNKNOWN, tasks)
+    title = first[1] if first else f"Exercise {stem.replace('_', ' ')}" if stem else UNKNOWN
+    return Sheet(title, tasks, kinds)
 
 
 def feedback(result, its_sheet, date=None, made=None):
@@ -58,15 +65,33 @@ def feedback(result, its_sheet, date=None, made=None):
     """
     stem = result["exercise"] or ""
     items = [{"answer": None, "section": None, "remark": None, **item, "raised": raising_line(item),
-              "task": its_sheet.tasks.get(item["name"]), "evidence": item.get("evidence") or NO_EVIDENCE,
+              "task": its_sheet.tasks.get(item["name"]), "kind": its_sheet.kinds.get(item["name"]),
+              "evidence": item.get("evidence") or NO_EVIDENCE,
               "message": [line.strip() for line in item["message"].split("\n")]}
              for item in result["items"]]
     anchors = headings(exercise.ROOT / "notebooks" / f"{stem}.ipynb") if published(stem) else {}
     for item in items:
         item["anchor"] = anchors.get(item["section"]) or (item["section"] or "").replace(" ", "-")
     known = {"message": None, **result, "number": stem.split("_")[0], "title": its_sheet.title,
-             "items": items, "date": date, "lesson": f"notebooks/{stem}.ipynb", "address": published(stem)}
+             "items": items, "kinds": by_kind([result], {result["exercise"]: its_sheet}),
+             "date": date, "lesson": f"notebooks/{stem}.ipynb", "address": published(stem)}
     return (made or template("feedback")).render(known) + "\n"
+
+
+def by_kind(results, sheets):
+    """{kind: {"points", "max_points", "items", "passed", "missing"}} of the items of these results, for the
+    kinds that occur in them.  sheets: {exercise: Sheet}."""
+    found = {kind: dict.fromkeys(("points", "max_points", "items", "passed", "missing"), 0) for kind in KINDS}
+    for result in results:
+        for item in result["items"]:
+            total = found.get(sheets[result["exercise"]].kinds.get(item["name"]))
+            if total is not None:
+                total["points"] += item["points"]
+                total["max_points"] += item["max_points"]
+                total["items"] += 1
+                total["passed"] += item["passed"]
+                total["missing"] += item["status"] == "missing"
+    return {kind: total for kind, total in found.items() if total["items"]}
 
 
 def raising_line(item):

@@ -38,8 +38,7 @@ def write_all(book, graded, results):
     book.write(book.folder / "grades.csv", table(graded))
     book.write(book.folder / "junit.xml", junit(graded))
     book.write(book.folder / "index.html", pages.index(graded, hrefs))
-    titles = {stem: one.title for stem, one in sheets.items()}
-    book.write(book.folder / "overview.html", overview.page(graded, titles))
+    book.write(book.folder / "overview.html", overview.page(graded, sheets))
 
 
 def table(graded):
