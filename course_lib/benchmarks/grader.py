@@ -57,8 +57,8 @@ def compare(count, rounds, nbgrader):
     for name, median in seconds.items():
         print(f"{name:12} {median:7.1f} s   {1000 * median / count:6.0f} ms each   "
               f"{median / ours:5.1f} times this grader")
-    print(f"\nthis grader takes {ours / seconds['bare forks']:.1f} times the limit (goal: at most 2)"
-          + (f", nbgrader {seconds['nbgrader'] / ours:.1f} times this grader (goal: at least 10)"
+    print(f"\nthis grader takes {ours / seconds['bare forks']:.1f} times the limit (goal: at most 1.4)"
+          + (f", nbgrader {seconds['nbgrader'] / ours:.1f} times this grader (goal: at least 18)"
              if nbgrader else ""))
 
 

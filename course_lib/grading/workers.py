@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import gc
 import os
 
 from .. import checks
@@ -47,6 +48,7 @@ def prepare(settings, stems=()):
         points(stem)
         with contextlib.suppress(ImportError):
             checks.items(stem)
+    gc.freeze()  # no collection visits torch again, neither here nor in a worker, which shares its memory
 
 
 def out_of_time(result):

@@ -133,4 +133,4 @@ def _work_and_exit(work, *arguments):
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    _work_and_exit(main, int(sys.argv[1]))
