@@ -60,13 +60,19 @@ def copy(request, tmp_path):
     return target
 
 
+def put_to_work(notebook):
+    return [number for number, cell in enumerate(code(notebook))
+            if "put-to-work" in cell.metadata.get("tags", ())]
+
+
 def places(notebook, kind):
     return [number for number, cell in enumerate(code(notebook)) if exercise.grade_id(cell, kind)]
 
 
 @pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
 def test_an_exercise_fails_in_every_check(copy, tmp_path):
-    """An empty answer is called one; code with a planted bug is told what it does."""
+    """An empty answer is called one; code with a planted bug is told what it does.  What the answers are put
+    to runs all the same, with the library's parts."""
     cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
     notebook = exercise.read(copy)
     assert len(cells) == len(code(notebook)), printed
@@ -79,12 +85,33 @@ def test_an_exercise_fails_in_every_check(copy, tmp_path):
         assert f"✗ {name}" in said, f"cell {number} says {said}"
         assert ("not answered yet" in said) == (name not in planted), f"cell {number} says {said}"
         assert "course_lib/checks" not in said, f"a traceback:\n{said}"
+    work = put_to_work(notebook)
+    assert work and not any(cells[number] for number in work), printed[-6000:]
+
+
+def answers_of(copy):
+    """{item: the answer cell of the solution}"""
+    solution = exercise.read(ROOT / "solutions" / copy.name)
+    return {exercise.grade_id(cell): cell.source for cell in solution.cells if exercise.grade_id(cell)}
+
+
+@pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
+def test_every_second_answer_is_put_to_work(copy, tmp_path):
+    notebook, answers = exercise.read(copy), answers_of(copy)
+    notebook.cells = [cell for cell in code(notebook) if not exercise.grade_id(cell, "grade")
+                      and cell.metadata.get("tags") in (None, ["try-it", "put-to-work"])]
+    for number in places(notebook, "solution")[::2]:
+        cell = code(notebook)[number]
+        cell.source = answers[exercise.grade_id(cell)]
+    nbformat.write(notebook, copy)
+    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
+    assert put_to_work(notebook) and len(cells) == len(code(notebook))
+    assert not any(cells.values()), printed[-6000:]
 
 
 @pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
 def test_an_exercise_with_the_solutions_answers_passes(copy, tmp_path):
-    notebook, solution = exercise.read(copy), exercise.read(ROOT / "solutions" / copy.name)
-    answers = {exercise.grade_id(cell): cell.source for cell in solution.cells if exercise.grade_id(cell)}
+    notebook, answers = exercise.read(copy), answers_of(copy)
     for number in places(notebook, "solution"):
         cell = code(notebook)[number]
         answer = answers[exercise.grade_id(cell)]
