@@ -20,7 +20,8 @@ RTOL, ATOL = 1e-4, 1e-5  # wide enough for a different order of summation in flo
 HINTS = {"Boolean value of Tensor":
          "`if mask is not None` asks whether there is a mask. (...) & (...) combines two masks, not `and`.",
          "must match the size of tensor":
-         "Is an axis of size 1 missing, or in the wrong place? keepdim=True and [:, None] make one.",
+         "Print both shapes. Are two lengths different that should be equal, or is an axis of size 1 "
+         "missing? keepdim=True and [:, None] make one.",
          "cannot be multiplied":
          "In A @ B, the last axis of A must be as long as the second to last of B. Is a transpose missing?",
          "'Tensor' and 'tuple'":
