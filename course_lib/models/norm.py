@@ -130,7 +130,7 @@ class StepwiseBatchNorm(nn.Module):
 
 
 class NormLSTM(rnn.LSTM):
-    """The LSTM with a norm on both sums and on the cell that is shown.  NormLSTM(d_in, d_h, make)
+    """The LSTM with a norm on both products and on the cell before the output.  NormLSTM(d_in, d_h, make)
 
     [i, f, g, o] = norm(x_t W) + norm(h_{t-1} U) + b      h_t = o * tanh(norm(c_t))
     make(d): gives a module that is called with (x, t).

@@ -143,7 +143,7 @@ def by_hand():
                                 (place(2) + 66, 162, "× 0.5", PURPLE), (place(3) - 42, 232, "× 0.5", PURPLE),
                                 (place(1) + 14, 250, "× 1", INK), (place(1) - 42, 232, "× 0.5", PURPLE)):
         parts.append(text(x, y, label, 13, colour, "start" if colour == INK else "end", 600))
-    parts.append(text(30, 352, "in the 6.75:", 13, FAINT, "start"))
+    parts.append(text(30, 352, "6.75 is made of", 13, FAINT, "start"))
     parts += [text(place(t), 352, label, 14, PURPLE, weight=600)
               for t, label in enumerate(("0.25 × 1", "0.5 × 2", "0.5 × 3", "1 × 4"))]
     return page(600, 380, *parts, title="A convolution with dilation 1 and one with dilation 2, by hand",
