@@ -1,6 +1,7 @@
-"""Limits of a worker process (pool.py): memory, and processor time for each job."""
+"""Limits of a worker process (pool.py): memory, and processor time for each job; and what it shares."""
 
 import contextlib
+import gc
 import os
 import signal
 
@@ -49,6 +50,19 @@ def memory_not_inherited():
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@contextlib.contextmanager
+def no_collection():
+    """No garbage collection in the `with` statement, which imports what forked processes share.  Collections
+    would look through all of torch several times.  Afterwards they leave alone what is there by then, and so
+    do those of the forked processes, which otherwise would copy the memory that they share."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def describe_exit(exitcode):

@@ -2,12 +2,11 @@
 
 import contextlib
 import functools
-import gc
 import os
 
 from .. import checks
 from ..exercise import NotebookError
-from . import pool
+from . import limits, pool
 from .grade import Reading, grade_submission, read_submission, ungraded, unreadable
 from .merge import code_digest, points
 from .submissions import TO_READ
@@ -40,15 +39,15 @@ def grade_all(todo, settings, workers=1):
 def prepare(settings, stems=()):
     """Import what every worker needs, once, before they are forked."""
     settings.make_kernel()
-    from IPython.core import inputtransformer2  # noqa: F401  (for cells that are not plain Python)
+    with limits.no_collection():
+        from IPython.core import inputtransformer2  # noqa: F401  (for cells that are not plain Python)
 
-    from . import nbval_plugin, session  # noqa: F401
-    code_digest()  # of the code as it is now
-    for stem in set(stems) - {None}:
-        points(stem)
-        with contextlib.suppress(ImportError):
-            checks.items(stem)
-    gc.freeze()  # no collection visits torch again, neither here nor in a worker, which shares its memory
+        from . import nbval_plugin, session  # noqa: F401
+        code_digest()  # of the code as it is now
+        for stem in set(stems) - {None}:
+            points(stem)
+            with contextlib.suppress(ImportError):
+                checks.items(stem)
 
 
 def out_of_time(result):

@@ -10,7 +10,6 @@ left behind falls to the fork server, which ends it.
 """
 
 import contextlib
-import gc
 import json
 import os
 import select
@@ -19,6 +18,7 @@ import socket
 import sys
 import time
 
+from .. import limits
 from ..sandbox import cgroups, policy, selftest, supervisor, syscalls
 from . import protocol
 
@@ -79,11 +79,9 @@ def _end_strays(supervisors):
 def _import_all():
     """What answers need, and nothing that knows a right one."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # grading needs no GPU, and one does not survive a fork
-    from . import shell
-    made = shell.make()
-    gc.collect()
-    gc.freeze()  # what all share is not written to
-    return made
+    with limits.no_collection():
+        from . import shell
+        return shell.make()
 
 
 def supervise(shell, sandbox, requests):
