@@ -1,6 +1,7 @@
 """A whole class: several at a time, on a cluster, killed and started again, and five hundred of them."""
 
 import json
+import logging
 import os
 import random
 import re
@@ -160,11 +161,16 @@ def test_a_cluster_grades_every_sheet(dask, place, tmp_path):
 
 
 def test_a_cluster_that_is_not_there_is_told_in_a_line(small, tmp_path, monkeypatch):
+    """And leaves no client behind: one that is collected later can block the next one for ever."""
     monkeypatch.setattr(cluster, "ANSWER", 1)
+    loops = lambda: [thread.name for thread in threading.enumerate()].count("IO loop")
+    before = loops()
     for address in ("tcp://127.0.0.1:9", "nowhere", "x://y"):
         with pytest.raises(GradingError, match="no Dask scheduler answers at this address") as caught:
             classroom.grade_class(small[0] / "students", tmp_path, dask=address)
         assert "\n" not in str(caught.value)
+    assert loops() == before
+    assert not logging.getLogger("distributed.client").isEnabledFor(logging.WARNING)
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(GradingError, match="needs Dask"):
         classroom.grade_class(small[0] / "students", tmp_path, dask="tcp://127.0.0.1:9")

@@ -4,6 +4,7 @@ If a Dask worker is lost, Dask gives its notebooks to another one.  A Dask worke
 time, in a separate worker process (pool.py), so that notebooks cannot harm it; give each worker one thread.
 """
 
+import asyncio
 import concurrent.futures
 import contextlib
 import dataclasses
@@ -22,6 +23,7 @@ from .merge import code_digest
 EXTRA = "--dask needs Dask. Install it with: pip install -c constraints.txt -e .[cluster]"
 ANSWER = 10  # seconds at most for the scheduler to answer
 AHEAD = 4  # submissions sent ahead for each worker: none has to wait, and memory does not grow with the class
+LOGGERS = "distributed", "distributed.client"  # each has a level of its own: Dask's configuration sets them
 _alone = threading.Lock()  # a pool serves one at a time
 
 
@@ -105,14 +107,25 @@ def _threads(client, address):
     return found
 
 
+async def _reach(address):
+    """Raises if nobody answers.  A client that found nobody can block the next one for ever: Dask closes it
+    when it is collected, even while the other holds the same lock."""
+    from distributed.comm import connect
+    from distributed.security import Security
+    comm = await connect(address, timeout=ANSWER, **Security().get_connection_args("client"))
+    await comm.close()
+
+
 @contextlib.contextmanager
 def _client(address):
     try:
         import distributed
     except ImportError:
         raise GradingError(EXTRA) from None
-    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     try:
+        asyncio.run(_reach(address))
         client = distributed.Client(address, timeout=ANSWER, set_as_default=False)
     except Exception as problem:  # each transport has errors of its own
         raise GradingError(f"{address}: no Dask scheduler answers at this address "
