@@ -49,8 +49,8 @@ exercises: ## generate exercises/ from solutions/
 diagrams: ## draw notebooks/images/
 	$(RUN) python -m course_lib.authoring diagrams $(KEY)
 
-claims: ## measure the lessons' claims again, with five seeds
-	$(RUN) python -m course_lib.authoring claims $(KEY)
+claims: ## measure the lessons' claims again, with five seeds (WIDEN=1: make no range smaller)
+	$(RUN) python -m course_lib.authoring claims $(KEY) $(if $(WIDEN),--widen)
 
 site: ## build the book, the course as a site, in site/ (KEY=05: one lesson)
 	@$(BOOTSTRAP) run --extra site -- python -m course_lib.authoring site $(KEY)

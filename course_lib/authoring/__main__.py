@@ -16,9 +16,10 @@ VERBS = {
     "site": (book.site, "build the book, the course as a site, in site/"),
     "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
 }
-FRESH = {"notebooks": "store all new outputs, pictures included",
-         "frames": "draw all of them, those of unchanged code too",
-         "capstone": "train the model again, for about a minute"}
+OPTIONS = {"notebooks": ("--fresh", "store all new outputs, pictures included"),
+           "frames": ("--fresh", "draw all of them, those of unchanged code too"),
+           "capstone": ("--fresh", "train the model again, for about a minute"),
+           "claims": ("--widen", "make no range smaller: on another kind of processor")}
 
 
 def main(argv=None):
@@ -28,8 +29,9 @@ def main(argv=None):
     for name, (_, text) in VERBS.items():
         verb = verbs.add_parser(name, help=text)
         verb.add_argument("keys", nargs="*", metavar="KEY")
-        if name in FRESH:
-            verb.add_argument("--fresh", action="store_true", help=FRESH[name])
+        if name in OPTIONS:
+            option, help = OPTIONS[name]
+            verb.add_argument(option, action="store_true", help=help)
     given = vars(parser.parse_args(argv))
     try:
         return VERBS[given.pop("verb")][0](**given) or 0

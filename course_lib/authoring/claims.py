@@ -11,11 +11,13 @@ from . import execute, stored
 SEEDS = range(5)
 
 
-def claims(keys):
+def claims(keys, widen=False):
     """Run each lesson with five seeds, report, and write the observed ranges into its cells.
 
     Outputs are not changed: execute the lesson afterwards.  A range is refreshed if the claim held for every
-    seed and the cell gives seeds=(...) as numbers.  Returns 1 if any claim failed.
+    seed and the cell gives seeds=(...) as numbers.  widen: no range becomes smaller; for another kind of
+    processor, which rounds differently, so that the same seeds lead to other results.  Returns 1 if any claim
+    failed.
     """
     failed = []
     for path in stored.find_all(["notebooks"], keys):
@@ -35,7 +37,7 @@ def claims(keys):
         ranges = {key: (min(seen), max(seen)) for key, seen in measured.items() if len(seen) == len(SEEDS)}
         for (cell, what), (low, high) in ranges.items():
             print(f"    {cell:24} {what:44} {low:g} to {high:g}", flush=True)
-        refreshed = refresh(path, ranges)
+        refreshed = refresh(path, ranges, widen)
         if refreshed:
             print(f"  {refreshed} ranges were updated. To store the outputs: "
                   f"make notebooks KEY={path.stem[:2]}")
@@ -49,14 +51,20 @@ def printed(notebook):
             if output.get("name") == "stdout" for what, number in found(output.text)]
 
 
-def refresh(path, ranges):
-    """Write the ranges {(cell id, what): (low, high)} into the cells.  Returns how many changed."""
+def refresh(path, ranges, widen=False):
+    """Write the ranges {(cell id, what): (low, high)} into the cells.  Returns how many changed.
+
+    widen: each together with the range that stands there.
+    """
     notebook, changed = read(path), 0
     for cell in notebook.cells:
         lines = cell.source.splitlines()
         for place in reversed(_seeds(cell)):
             what, node = place
-            text = "({:g}, {:g})".format(*ranges[cell.id, what]) if (cell.id, what) in ranges else None
+            seen = ranges.get((cell.id, what), ())
+            if seen and widen:
+                seen = [*seen, *ast.literal_eval(node)]
+            text = f"({min(seen):g}, {max(seen):g})" if seen else None
             line = lines[node.lineno - 1].encode()    # the syntax tree counts bytes
             old = line[node.col_offset:node.end_col_offset].decode()
             if text and node.lineno == node.end_lineno and old != text:

@@ -79,27 +79,36 @@ def faults(notebook):
 def keep_outputs(notebook, before):
     """Keep the outputs stored in `before`, in place, if only measured numbers and pictures differ.
 
-    This stops at the first code cell whose source is not the one that made its stored output: later outputs
-    may depend on the change.
+    All of them or none, so that a page never mixes two runs; and none unless `before` says that they came
+    from the code that stands there now.
     """
-    cells = zip(_code(notebook), _code(before), _executed(before), strict=False)
-    for cell, old, digest in cells:
-        if cell.source != old.source or digest not in (None, _digest(cell)):
-            break
-        if list(map(_compared, cell.outputs)) == list(map(_compared, old.outputs)):
-            cell.outputs = old.outputs
+    if executed(before) != _digests(notebook):
+        return
+    pairs = list(zip(_code(notebook), _code(before), strict=True))
+    if all(list(map(_compared, new.outputs)) == list(map(_compared, old.outputs)) for new, old in pairs):
+        for new, old in pairs:
+            new.outputs = old.outputs
 
 
 def sign(notebook):
     """Write down, in the notebook's metadata, which source made the output of each code cell."""
-    digests = " ".join(map(_digest, _code(notebook)))
-    notebook.metadata["course"] = {**(notebook.metadata.get("course") or {}), "executed": digests}
+    notebook.metadata["course"] = {**(notebook.metadata.get("course") or {}),
+                                   "executed": " ".join(_digests(notebook))}
 
 
-def _executed(notebook):
-    """For each code cell the digest of the source that made its output; None if that was not written down."""
-    found = (notebook.metadata.get("course") or {}).get("executed")
-    return found.split() if found else itertools.repeat(None)
+def executed(notebook):
+    """The digests of the sources that made the outputs, a list, one for each code cell; [] if unknown."""
+    return (notebook.metadata.get("course") or {}).get("executed", "").split()
+
+
+def edited(notebook):
+    """The ids of the code cells whose outputs came from other code; of all, if that is unknown."""
+    made = itertools.chain(executed(notebook), itertools.repeat(None))
+    return [cell.id for cell, digest in zip(_code(notebook), made, strict=False) if digest != _digest(cell)]
+
+
+def _digests(notebook):
+    return [_digest(cell) for cell in _code(notebook)]
 
 
 def _digest(cell):
