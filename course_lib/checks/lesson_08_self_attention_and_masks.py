@@ -643,27 +643,27 @@ _mistaken_packing("packed_axis_for_heads", "The shape has an axis for heads too,
 
 def _language_inputs(generator):
     def draw(batch, n, d, d_k, d_v, dtype=torch.float32):
-        X = normal(generator, *batch, n, d, dtype=dtype)
+        X = normal(generator, batch, n, d, dtype=dtype)
         return {"X": X, **{name: normal(generator, d, width, scale=0.7, dtype=dtype)
                            for name, width in (("W_Q", d_k), ("W_K", d_k), ("W_V", d_v))}}
     def trial(batch, low=3, **how):
         n, *widths = different(generator, 4, low=low, high=10)
         return draw(batch, n, *widths, **how)
     equal = whole(generator, 3, 6)
-    return [trial([2], low=5), trial([3], dtype=torch.float64), trial([]), draw([equal], *[equal] * 4), trial([1])]
+    return [trial(2, low=5), trial(3, dtype=torch.float64), trial(4), draw(equal, *[equal] * 4), trial(1)]
 
 
 def _language_features(X, W_Q, W_K, W_V):
     return models.self_attention(X, W_Q, W_K, W_V, models.causal_mask(X.size(-2)))[0]
 
 
-language_features = Item("language_features", 2, _language_inputs, _language_features, ("output (..., n, d_v)",), IN_LEAKAGE,
+language_features = Item("language_features", 2, _language_inputs, _language_features, ("output (B, n, d_v)",), IN_LEAKAGE,
                          uses=("causal_mask", "self_attention"), free=SDPA)
 
 
 def _leak(answer, trial):
     X, *matrices = trial.values()
-    found = models.leakage(lambda X: answer(X, *matrices), X[0], 2)[4]
+    found = models.leakage(lambda X: answer(X[None], *matrices)[0], X[0], 2)[4]
     return f"leakage(..., i=2)[4] is {found:.3f}: output 2 depends on X[4], which lies in its future. It should be 0."
 
 

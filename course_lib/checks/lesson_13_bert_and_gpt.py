@@ -849,7 +849,7 @@ def _perplexity_inputs(generator):
 
 
 perplexity = Item("perplexity", 1, _perplexity_inputs, lm.perplexity, ("perplexity, a float",), IN_NEXT, uses=("causal_lm_loss",),
-                  gradients=False, kind="transfer",
+                  gradients=False,
                   properties=((lambda trial, found: found >= 1, "A perplexity is at least 1: that of a model which is always sure and right."),))
 
 for _name, _sentence, _found in [
