@@ -94,6 +94,10 @@ def points_and_minutes_add_up(notebook, path):
     for words in (f"{points} points", f"{minutes} minutes"):
         if words not in notebook.cells[0].source:
             yield f"the title cell does not say {words}"
+    lesson = exercise.read(path.parents[1] / "notebooks" / path.name)
+    said = rf"\({points} points[^()]* {minutes} minutes\)"
+    if not any(re.search(said, cell.source) for cell in lesson.cells):
+        yield f"the lesson does not say ({points} points, about {minutes} minutes)"
 
 
 def earlier_answers_are_those_that_items_are_handed(notebook, path):

@@ -109,14 +109,14 @@ def test_every_second_answer_is_put_to_work(copy, tmp_path):
     assert not any(cells.values()), printed[-6000:]
 
 
-@pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
-def test_an_exercise_with_the_solutions_answers_passes(copy, tmp_path):
-    notebook, answers = exercise.read(copy), answers_of(copy)
+@pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
+def test_an_exercise_with_the_solutions_answers_is_the_solution(path):
+    """So what is known of the solution, which is executed above, holds for it: every check passes."""
+    notebook, answers = exercise.read(path), answers_of(path)
     for number in places(notebook, "solution"):
         cell = code(notebook)[number]
         answer = answers[exercise.grade_id(cell)]
         assert cell.source == exercise.handed_out(answer) != answer
         cell.source = answer
-    nbformat.write(notebook, copy)
-    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
-    assert len(cells) == len(code(notebook)) and not any(cells.values()), printed[-6000:]
+    solution = code(exercise.read(ROOT / "solutions" / path.name))
+    assert [cell.source for cell in code(notebook)] == [cell.source for cell in solution]
