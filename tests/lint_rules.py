@@ -9,6 +9,7 @@ import nbformat
 
 from course_lib import checks, exercise
 from course_lib.authoring import shown, stored
+from course_lib.authoring.book import gathered
 
 ROOT = Path(__file__).parents[1]
 MIDDLE = ["The idea", "By hand", "From formula to code", "Look inside", "Put it to work", "Where it breaks"]
@@ -110,6 +111,9 @@ def links_resolve(notebook, path):
             file = path.parent / target
             if not file.exists():
                 yield f"text cell {cell.id}: there is no {target}"
+            elif anchor.startswith("cell-id="):    # JupyterLab's link to a cell
+                if target or anchor[8:] not in {other.id for other in notebook.cells}:
+                    yield f"text cell {cell.id}: this notebook has no cell {anchor[8:]!r}"
             elif anchor and anchor not in anchors(file if target else notebook):
                 yield f"text cell {cell.id}: {target or 'this notebook'} has no heading #{anchor}"
 
@@ -135,6 +139,11 @@ def outputs_are_stored_in_order(notebook, path):
     if counts != list(range(1, len(counts) + 1)):
         yield f"not executed top to bottom ({counts[:5]} ...): run make notebooks"
     yield from stored.faults(notebook)
+
+
+def outputs_come_from_their_code(notebook, path):
+    for cell in stored.edited(notebook):
+        yield f"cell {cell} carries the output of other code: run make notebooks"
 
 
 def outputs_hold_nothing_that_changes(notebook, path):
@@ -222,6 +231,17 @@ def choices_are_plain_text(notebook, path):
             text = getattr(choice.elts[0], "value", "") if isinstance(choice, ast.Tuple) else ""
             if re.search(r"</?[a-z]|[$]", str(text)):
                 yield f"{cell.id}: the choice {text!r} is a button, which shows no HTML and no formula"
+
+
+def evidence_is_a_click_away(notebook, path):
+    """In the tables 'Claims, checked' the id of a cell is a link to it."""
+    ids = {cell.id for cell in notebook.cells}
+    for cell in texts(notebook):
+        if gathered.CHECKED.search(cell.source):
+            evidence = [row.split("|")[-2] for row in cell.source.splitlines() if row.startswith("|")]
+            for name in re.findall(r"(?<!\[)`([\w-]+)`", " ".join(evidence)):
+                if name in ids:
+                    yield f"text cell {cell.id}: link the evidence, [`{name}`](#cell-id={name})"
 
 
 def summary_and_references_are_whole(notebook, path):
@@ -337,8 +357,9 @@ def graded_code_is_written_first(notebook, path):
 
 EVERY = [is_stored_as_the_tool_stores, cell_ids_are_names, cells_are_small, no_fillers, no_trailing_semicolon,
          links_resolve, library_source_is_word_for_word]
-EXECUTED = [outputs_are_stored_in_order, outputs_hold_nothing_that_changes, set_up_is_one_cell]
+EXECUTED = [outputs_are_stored_in_order, outputs_come_from_their_code, outputs_hold_nothing_that_changes,
+            set_up_is_one_cell]
 LESSON = [the_fields_terms_are_used, drawing_is_collapsed_and_measuring_is_not, graded_code_is_written_first,
           pictures_are_described, title_says_claim_needs_and_minutes, sections_come_in_order,
-          predictions_are_run_and_explained, choices_are_plain_text, summary_and_references_are_whole,
-          ends_with_what_comes_next, checks_point_to_headings]
+          predictions_are_run_and_explained, choices_are_plain_text, evidence_is_a_click_away,
+          summary_and_references_are_whole, ends_with_what_comes_next, checks_point_to_headings]

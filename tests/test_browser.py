@@ -80,6 +80,27 @@ def move_the_slider(page, explore):
     assert before.startswith(b"\x89PNG") and after.startswith(b"\x89PNG")
 
 
+def test_the_evidence_of_a_claim_leads_to_the_cell_that_measured_it(page, course):
+    lab.open_notebook(page, course.address, LESSON)
+    evidence = page.locator(f'{lab.PANEL} td:last-child a[href="#cell-id=run-order"]')
+    page.locator(lab.PANEL).hover()
+
+    def further_down():
+        page.mouse.wheel(0, 2000)    # JupyterLab draws only what is near the window
+        return evidence.count()
+    lab.wait_until(page, further_down, bool, seconds=60)
+    measured = lab.cell(page, 'print("P V:"')
+    assert not in_the_window(measured)
+    evidence.click()
+    lab.wait_until(page, lambda: in_the_window(measured), bool)
+    lab.screenshot(page, "evidence")
+
+
+def in_the_window(the_cell):
+    box = the_cell.bounding_box() if the_cell.count() else None
+    return box is not None and 0 < box["y"] < 850
+
+
 def test_arrows_lead_from_cell_to_cell(page, course):
     """Menus keep them for themselves (labconfig/default_setting_overrides.json; test_browser_lessons.py)."""
     lab.open_notebook(page, course.address, START)

@@ -76,10 +76,11 @@ def book(page, address):
 
 
 def opened(page, address):
-    """Open a page and wait until its formulas are drawn."""
+    """Open a page and wait until its formulas are drawn and their fonts have come."""
     page.goto(address)
     page.evaluate("async () => { if (window.MathJax) { while (!window.MathJax.startup?.promise) "
-                  "await new Promise(done => setTimeout(done, 20)); await window.MathJax.startup.promise } }")
+                  "await new Promise(done => setTimeout(done, 20)); await window.MathJax.startup.promise } "
+                  "document.body.getBoundingClientRect(); await document.fonts.ready }")
 
 
 # ---------------------------------------------------------------- every page

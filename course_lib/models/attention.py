@@ -142,7 +142,7 @@ def merge_heads(X):
 class MultiHeadAttention(nn.Module):
     """Concat(head_1, .., head_h) W_O, head_i = attention of slice i.  Vaswani et al. 2017, section 3.2.2
 
-    MultiHeadAttention(d_model, h); the columns of W_Q of all heads stand side by side in one matrix, so
+    MultiHeadAttention(d_model, h); the columns of W_Q of all heads stand side by side in one matrix, as
     do those of W_K and W_V.
     """
 

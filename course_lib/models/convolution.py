@@ -36,7 +36,7 @@ def gated_linear_unit(X):
 
 
 def receptive_field(kernel_size, dilations):
-    """How many inputs one output depends on: 1 + (k - 1) (sum of the dilations).
+    """How long a stretch of inputs one output looks at: 1 + (k - 1) (sum of the dilations).
 
     kernel_size: k, the same in every layer.  dilations: one for each layer, [1, 1, 1] for three plain layers.
     """

@@ -12,7 +12,7 @@ def positional_encoding(n, d_model):
     """
     if d_model % 2:
         raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
-    i = torch.arange(d_model // 2, dtype=torch.float64)           # a float32 sine of 5000 is off by 1e-4
+    i = torch.arange(d_model // 2, dtype=torch.float64)           # in float32, PE(5000) is off by 1e-4
     angles = torch.arange(n)[:, None] / 10000 ** (2 * i / d_model)    # (n, d_model / 2)
     pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)     # (n, d_model / 2, 2)
     return pairs.flatten(1).to(torch.get_default_dtype())         # (n, d_model)

@@ -26,7 +26,7 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """s_i = GRU([E[y_{i-1}]; c], s_{i-1}), logits = [s_i; c] W_out + b_out.  Decoder(vocab, d_emb, d_h, d_c)
 
-    Cho et al. 2014, section 2.2: the context c enters the first state, every step and every output.
+    Cho et al. 2014, section 2.2 and appendix A: c enters the first state, every step and every output.
     """
 
     def __init__(self, vocab, d_emb, d_h, d_c):

@@ -87,7 +87,7 @@ class DecoderBlock(nn.Module):
         self.dropout = Dropout(dropout)
 
     def forward(self, y, memory, self_mask=None, memory_mask=None):
-        """y (B, n, d_model)  memory (B, m, d_model)  self_mask as (n, n)  memory_mask as (B, 1, m)
+        """y (B, n, d_model)  memory (B, m, d_model)  self_mask (n, n)  memory_mask (B, 1, m)
         ->  (B, n, d_model)
         """
         return self.look(y, memory, self_mask, memory_mask)[0]
@@ -103,7 +103,7 @@ class DecoderBlock(nn.Module):
 
 def parameter_count(d_model, d_ff, N, vocab):
     """The weights of N encoder blocks, N decoder blocks and one embedding of `vocab` words that input and
-    output share: 4 matrices an attention, two layers with biases a feed-forward, two vectors a norm.
+    output share: 4 matrices per attention, two layers with biases per feed-forward, two vectors per norm.
     """
     attention, norm = 4 * d_model * d_model, 2 * d_model
     feed_forward = (d_model * d_ff + d_ff) + (d_ff * d_model + d_model)

@@ -6,13 +6,13 @@ from types import SimpleNamespace
 
 from ... import claims
 from .. import stored
-from .sources import title
+from .sources import CELL, title
 
 ROW = re.compile(r"^\|(.+)\|\s*$", re.MULTILINE)
 COLUMN = re.compile(r"(?<!\\)\|")
 LINK = re.compile(r"\[([^]]*)\]\((notebooks|exercises)/(\w+)\.ipynb\)")
 FROM_NOTEBOOK = re.compile(r"\]\((?:\.\./(exercises/))?(?=\w+\.ipynb)")    # a link as a lesson has it
-CHECKED = {"claims", "claims-checked", "sources"}    # ids of the cell with the table 'Claims, checked'
+CHECKED = re.compile(r"^\| often said \| verdict \| evidence \|$", re.MULTILINE)    # tables of claims
 FACTS = re.compile(r"^([●○]+ · .+)$", re.MULTILINE)
 ITEM = re.compile(r"^## +(.+)$", re.MULTILINE)
 
@@ -51,19 +51,17 @@ def lessons(everything):
 
 
 def checked(lesson):
-    """The table 'Claims, checked' of a lesson: rows of (what is said, verdict, evidence with its links)."""
-    rows = next((table(cell.source) for cell in lesson.notebook.cells
-                 if cell.id in CHECKED and ROW.search(cell.source)), [])
+    """The tables 'Claims, checked' of a lesson: rows of (what is said, verdict, evidence with its links)."""
+    tables = [table(cell.source) for cell in lesson.notebook.cells if CHECKED.search(cell.source)]
+    rows = sum((rows[1:] for rows in tables), tables[0][:1] if tables else [])
     rows = [[FROM_NOTEBOOK.sub(lambda found: f"]({found[1] or 'notebooks/'}", part) for part in row]
             for row in rows]
     return [[*row[:-1], evidence(row[-1], lesson)] for row in rows]
 
 
 def evidence(text, lesson):
-    """The text with the ids of cells in it as links to these cells."""
-    ids = {cell.id for cell in lesson.notebook.cells}
-    return re.sub(r"`([\w-]+)`", lambda found: reference(lesson, found[1], f"<code>{found[1]}</code>")
-                  if found[1] in ids else found[0], text)
+    """The text with its links to cells of the lesson as HTML, for a page outside the lesson."""
+    return CELL.sub(lambda found: reference(lesson, found[2], found[1]), text)
 
 
 def reference(lesson, cell, text):

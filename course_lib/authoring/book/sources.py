@@ -11,6 +11,7 @@ from .. import frames, stored
 from .words import _, templates
 
 SECTION = re.compile(r"\[([^][]+)\]\(([^()#\s:]*/)?(\w+)\.ipynb#([^)\s]+)\)")
+CELL = re.compile(r"\[([^][]+)\]\(#cell-id=([\w-]+)\)")    # JupyterLab's link to a cell
 HTML = re.compile(r"\[([^][]+)\]\((?![a-z]+:)([^()\s]+\.html)\)")    # not a notebook: the capstone's page
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 SENTENCE = re.compile(r"(.+?[.!?])(?:\s|$)", re.DOTALL)
@@ -103,7 +104,7 @@ def sections(source):
     def link(found):
         text, folder, stem, name = found.groups(default="")
         return f'<a href="{folder}{stem}.html#{anchor(stem, name)}">{text}</a>'
-    linked = HTML.sub(r'<a href="\2">\1</a>', SECTION.sub(link, source))
+    linked = CELL.sub(r'<a href="#\2">\1</a>', HTML.sub(r'<a href="\2">\1</a>', SECTION.sub(link, source)))
     return README.sub(r"\1index.md)", linked)
 
 
