@@ -78,7 +78,7 @@ def _points(losses, width=400, height=180):
 def curve(result):
     """The loss of every tenth step."""
     steps = range(1, len(result.losses) + 1, 10)
-    return plots.lines(steps, {"loss": result.losses[::10]}, "What your Transformer learned from",
+    return plots.lines(steps, {"loss": result.losses[::10]}, "The training loss of your Transformer",
                        f"step, {BATCH} sentence pairs each", "smoothed loss")
 
 
@@ -95,7 +95,7 @@ def maps(result):
         part.set_title(f"head {head + 1}")
         part.set_xticks(range(len(english)), english, rotation=90, fontsize=7)
     axes[0].set_yticks(range(len(korean)), korean, fontsize=7)
-    figure.suptitle("Where your decoder looks while it translates", fontsize=10)
+    figure.suptitle("Where the last cross-attention looks, given the right translation", fontsize=10)
     return figure
 
 
