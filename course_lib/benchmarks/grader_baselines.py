@@ -120,7 +120,7 @@ def grade_by_forks(folder):
         with open(inbox) as file:
             seen = json.load(file)
         os.waitpid(child, 0)
-        points += sum(judge(one.item, one.trials, seen[name], one.observe).passed
+        points += sum(judge(one.item, one.trials, seen[name], one.viewed).passed
                       for name, one in questions.items() if name in seen)
     print(points, "items pass")
 

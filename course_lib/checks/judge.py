@@ -41,14 +41,14 @@ def examine(item, answer, seed=0):
     return judge(item, inputs, [observe(answer, trial, item.probe, item.gradients) for trial in inputs])
 
 
-def judge(item, inputs, observations, observe=observe):
+def judge(item, inputs, observations, observe=None):
     """The verdict on what an answer did with `inputs`: one observation of `observe` for each trial.
 
-    observe: observes the reference and the mistakes; the grader gives one that remembers.
+    observe: observes the reference and the mistakes, like `viewed`; the grader gives one that remembers.
     """
     substituted = tuple(name for name in item.uses if name in substituted_calls(observations))
+    observe = observe or viewed(item)
     if item.view:
-        observe = _viewed_by(item, observe)
         observations = [_view(item, trial, seen) for trial, seen in zip(inputs, observations, strict=True)]
     verdict = _not_tried(item, observations)
     if verdict is None:
@@ -61,6 +61,13 @@ def judge(item, inputs, observations, observe=observe):
             verdict.message += f"\n    Remark: {verdict.remark}" if verdict.remark else ""
     verdict.substituted = substituted
     return verdict
+
+
+def viewed(item, observe=observe):
+    """`observe` for an item: if it has a view, this stands in the place of the output."""
+    if not item.view:
+        return observe
+    return lambda answer, trial, *how, **more: _view(item, trial, observe(answer, trial, *how, **more))
 
 
 def _not_tried(item, observations):
@@ -121,7 +128,3 @@ def _is_stub(error):
 def _view(item, trial, seen):
     """What was seen, with the item's view in the place of the output."""
     return seen if seen["error"] else {**seen, "output": encode(item.view(trial, decode(seen["output"])))}
-
-
-def _viewed_by(item, observe):
-    return lambda answer, trial, *how, **more: _view(item, trial, observe(answer, trial, *how, **more))

@@ -5,6 +5,7 @@ do with them.
 import functools
 import json
 
+from ..checks.judge import viewed
 from ..checks.observe import encode, observe
 
 
@@ -17,18 +18,27 @@ class Trials(list):
 
 
 class Question:
-    """An item with inputs drawn from a seed; what the course's own answers do with them is cached."""
+    """An item with inputs drawn from a seed.
+
+    observe: `checks.observe.observe` for the course's own answers, which do the same every time.
+    viewed: `checks.judge.viewed` for them.  Both remember what they have observed.
+    """
 
     def __init__(self, item, seed):
         self.item, self.seed, self.trials = item, seed, Trials(item.inputs(seed))
-        self._seen = {}
+        self.observe = _remembering(observe)
+        self.viewed = _remembering(viewed(item, self.observe))
 
-    def observe(self, answer, trial, probe="call", gradients=True):
-        """`checks.observe.observe` for one of the course's own answers, which does the same every time."""
+
+def _remembering(observe):
+    seen = {}
+
+    def remembered(answer, trial, probe="call", gradients=True):
         key = answer, id(trial), gradients
-        if key not in self._seen:
-            self._seen[key] = observe(answer, trial, probe, gradients)
-        return self._seen[key]
+        if key not in seen:
+            seen[key] = observe(answer, trial, probe, gradients)
+        return seen[key]
+    return remembered
 
 
 _questions = {}  # the last Question of each item: a class is graded with one seed

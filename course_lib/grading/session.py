@@ -151,7 +151,7 @@ class GradingSession:
         if observations is None:
             return None
         try:
-            verdict = judge(item, question.trials, observations, question.observe)
+            verdict = judge(item, question.trials, observations, question.viewed)
         except Exception as problem:  # a result for which even the comparison fails is not right
             return Verdict("error", "The answer gave a result that cannot be compared "
                                     f"({type(problem).__name__}).")
