@@ -10,6 +10,7 @@ import sys
 
 import jupyterlab_page as lab
 import pytest
+import short_capstone
 
 from course_lib import exercise
 
@@ -22,9 +23,6 @@ ATTENTION = """def attention(Q, K, V, mask=None):
     weights = scores.softmax(dim=-1)
     return weights @ V, weights"""
 WRONG, RIGHT = (ATTENTION.format(scale=scale) for scale in ("", " / math.sqrt(Q.size(-1))"))
-SMALL = """from course_lib.capstone import trainer
-trainer.CORPUS, trainer.HELD_OUT, trainer.LONGEST, trainer.GOAL = 200, 4, 5, 0.0
-mine = capstone.train(parts, Transformer, label_smoothing_loss, warmup_rate, beam_search, train, steps=20)"""
 
 pytestmark = pytest.mark.browser
 
@@ -218,7 +216,7 @@ def test_the_capstone_trains_and_makes_its_page(page, course):
     solution = exercise.read(course.folder / "solutions" / "12_transformer.ipynb")
     (course.folder / path).write_text(exercise.text(solution), encoding="utf-8")
     lab.open_notebook(page, course.address, path)
-    lab.write(page, lab.cell(page, "mine = capstone.train("), SMALL)
+    lab.write(page, lab.cell(page, "mine = capstone.train("), short_capstone.SOURCE)
     lab.run_all(page, seconds=120)
     lab.screenshot(page, "9-capstone")
     page.goto(f"file://{course.folder}/exercises/my_transformer.html")

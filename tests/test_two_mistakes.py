@@ -36,7 +36,7 @@ def test_a_mistake_that_has_no_name_gets_no_other(item):
         others = {key: other for key, other in item.mistakes.items() if key != name}
         known, item.mistakes = item.mistakes, others
         try:
-            told = judge(item, question.trials, seen, question.observe).mistake
+            told = judge(item, question.trials, seen, question.viewed).mistake
         finally:
             item.mistakes = known
         assert told is None or item.name in BY_WORD or {name, told} in ALIKE.get(item.name, []), (name, told)
@@ -68,7 +68,7 @@ def test_one_mistake_on_a_part_and_another_elsewhere_get_no_third_name(item, see
             seen = [mixed(*both, {entry for at, entry in part.cases if at == number},
                           [entry for at, entry in cases if at == number])
                     for number, both in enumerate(zip(pair[0][:-1], pair[1][:-1], strict=True))]
-            told = judge(item, single, [*seen, seen[0]], question.observe).mistake
+            told = judge(item, single, [*seen, seen[0]], question.viewed).mistake
             if told is None or told in names:
                 continue
             third = [question.observe(item.mistakes[told].answer, trial, item.probe, gradients=False)
