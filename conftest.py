@@ -28,6 +28,7 @@ def pytest_configure(config):
         config.option.nbval_sanitize_with = str(ROOT / "course_lib" / "nbval_sanitize.cfg")
 
 
+@pytest.hookimpl(tryfirst=True)                # before pytest-xdist reads the marks
 def pytest_collection_modifyitems(items):
     """With several pytest workers, the tests that share an expensive fixture go to the same one."""
     for item in items:

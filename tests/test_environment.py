@@ -136,3 +136,27 @@ def test_ci_installs_what_is_missing_and_stops_where_that_fails(tmp_path):
     done = ci(tmp_path, "no-such-python", apt_get='[ "$1" != install ]')
     assert done.returncode != 0 and "make" not in done.stdout
     assert done.stdout.startswith("apt-get update\napt-get install -y --no-install-recommends python3 ")
+
+
+SHARED = """
+import pytest
+
+@pytest.fixture(scope="module")
+def expensive():
+    pass
+
+@pytest.mark.parametrize("number", range(8))
+def test_one(number, expensive):
+    pass
+"""
+
+
+def test_tests_that_share_an_expensive_fixture_go_to_one_worker(tmp_path):
+    """With versions of pytest and pytest-xdist that do not suit each other, groups are silently ignored."""
+    (tmp_path / "test_shared.py").write_text(SHARED, encoding="utf-8")
+    (tmp_path / "conftest.py").write_bytes((ROOT / "conftest.py").read_bytes())
+    line = [sys.executable, "-m", "pytest", "-v", "-n", "2", "--dist", "loadgroup", "-p", "no:cacheprovider"]
+    done = subprocess.run(line, cwd=tmp_path, text=True, capture_output=True,
+                          env={key: value for key, value in os.environ.items() if "PYTEST" not in key})
+    workers = re.findall(r"\[(gw\d)\].* PASSED", done.stdout)
+    assert len(workers) == 8 and len(set(workers)) == 1, done.stdout
