@@ -138,6 +138,12 @@ def test_ci_installs_what_is_missing_and_stops_where_that_fails(tmp_path):
     assert done.stdout.startswith("apt-get update\napt-get install -y --no-install-recommends python3 ")
 
 
+def test_notebooks_are_read_without_building_a_grammar_first():
+    """Later versions of jsonschema take 0.9 s for this at every start of JupyterLab, `course` and pytest."""
+    line = "import nbformat, sys; sys.exit('rfc3987_syntax' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", line]).returncode == 0
+
+
 SHARED = """
 import pytest
 
