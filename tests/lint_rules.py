@@ -238,7 +238,7 @@ def evidence_is_a_click_away(notebook, path):
     ids = {cell.id for cell in notebook.cells}
     for cell in texts(notebook):
         if gathered.CHECKED.search(cell.source):
-            evidence = [row.split("|")[-2] for row in cell.source.splitlines() if row.startswith("|")]
+            evidence = [row[-1] for row in gathered.table(cell.source)]
             for name in re.findall(r"(?<!\[)`([\w-]+)`", " ".join(evidence)):
                 if name in ids:
                     yield f"text cell {cell.id}: link the evidence, [`{name}`](#cell-id={name})"
