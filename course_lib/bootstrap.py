@@ -25,6 +25,8 @@ OLDEST, NEWEST = (3, 11), (3, 14)    # every package of constraints.txt has whee
 PYTHONS = "Python %d.%d to %d.%d" % (OLDEST + NEWEST)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+COMPILE = "import compileall, re, sysconfig; compileall.compile_dir(" \
+          "sysconfig.get_path('purelib'), quiet=2, workers=0, rx=re.compile('[\\\\/]tests?[\\\\/]'))"
 NETWORK = ("pip could not reach its package index. Connect to the network, which only the set-up needs,\n"
            "and run the same command again.")
 CAUSES = [    # what a failed step printed, and what it means to a learner; the first match is shown
@@ -121,13 +123,20 @@ def call(command, log):
 
 
 def steps(fresh, extras):
-    """The commands that make .venv (fresh) and install the course and its packages there."""
+    """The commands that make .venv (fresh) and install the course and its packages there.
+
+    A fresh .venv is compiled in the last step, without the tests of packages, because pip would use one core
+    for it and a third of its time.
+    """
     python = str(VENV / "bin" / "python")
     base = getattr(sys, "_base_executable", sys.executable)    # not .venv's own python, which may be deleted
     target = "." + ("[%s]" % ",".join(sorted(extras)) if extras else "")
-    pip = [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off"]
+    pip = [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off",
+           "-c", "constraints.txt", "-e", target]
+    if not fresh:
+        return [pip]
     make = [[base, "-m", "venv", "--without-pip", str(VENV)], [python, "-m", "ensurepip", "--default-pip"]]
-    return (make if fresh else []) + [pip + ["-c", "constraints.txt", "-e", target]]
+    return make + [pip + ["--no-compile"], [python, "-c", COMPILE]]
 
 
 def clear():

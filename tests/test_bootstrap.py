@@ -34,7 +34,7 @@ def course(tmp_path, monkeypatch):
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
 
     def call(command, log):
-        call.calls.append(command[2])
+        call.calls.append("compile" if command[1] == "-c" else command[2])
         if command[2] == "venv":
             (tmp_path / ".venv/bin").mkdir()
             (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
@@ -72,7 +72,7 @@ def test_a_python_that_is_too_old_touches_nothing(course, capsys, monkeypatch):
 
 
 def test_a_second_setup_does_nothing_and_says_nothing(course, capsys):
-    assert ran(course, "test") == ["venv", "ensurepip", "pip"]
+    assert ran(course, "test") == ["venv", "ensurepip", "pip", "compile"]
     capsys.readouterr()
     assert ran(course, "test") == [] and ran(course) == []    # test has all that lab needs
     assert capsys.readouterr() == ("", "")
@@ -96,7 +96,7 @@ def test_a_missing_package_is_put_back_and_a_failure_at_it_is_remembered(course,
         course.pip = "ERROR: something else\n"
         assert setup() == 2
     course.pip = ""
-    assert ran(course) == ["venv", "ensurepip", "pip"]
+    assert ran(course) == ["venv", "ensurepip", "pip", "compile"]
 
 
 @pytest.mark.parametrize("damage", [
@@ -106,7 +106,7 @@ def test_a_missing_package_is_put_back_and_a_failure_at_it_is_remembered(course,
 def test_a_broken_or_half_made_venv_is_made_anew(course, damage):
     ran(course)
     subprocess.run(damage, shell=True, cwd=course.root, check=True)
-    assert ran(course) == ["venv", "ensurepip", "pip"] and ran(course) == []
+    assert ran(course) == ["venv", "ensurepip", "pip", "compile"] and ran(course) == []
 
 
 @pytest.mark.parametrize("printed, told", [
@@ -126,7 +126,7 @@ def test_a_failed_setup_says_why_and_the_next_one_begins_again(course, capsys, p
     assert not isinstance(printed, str) or message.endswith("setup.log\n")
     assert not (course.root / ".venv/course-stamp.json").exists()
     course.pip = ""
-    assert ran(course) == ["venv", "ensurepip", "pip"]
+    assert ran(course) == ["venv", "ensurepip", "pip", "compile"]
 
 
 def test_without_a_network_an_update_leaves_what_was_there(course):
