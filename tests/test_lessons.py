@@ -66,33 +66,50 @@ def copy(request, tmp_path):
     return target
 
 
-def put_to_work(notebook):
-    return [number for number, cell in enumerate(code(notebook))
-            if "put-to-work" in cell.metadata.get("tags", ())]
+def put_to_work(cells):
+    return [number for number, cell in enumerate(cells) if "put-to-work" in cell.metadata.get("tags", ())]
 
 
-def places(notebook, kind):
-    return [number for number, cell in enumerate(code(notebook)) if exercise.grade_id(cell, kind)]
+def places(cells, kind):
+    return [number for number, cell in enumerate(cells) if exercise.grade_id(cell, kind)]
 
 
 @pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
-def test_an_exercise_fails_in_every_check(copy, tmp_path):
+def test_an_exercise_fails_in_every_check_and_half_answered_it_is_put_to_work(copy, tmp_path):
     """An empty answer is called one; code with a planted bug is told what it does.  What the answers are put
-    to runs all the same, with the library's parts."""
-    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
+    to runs all the same, with the library's parts.  Then, in the same kernel, with every second answer."""
     notebook = exercise.read(copy)
-    assert len(cells) == len(code(notebook)), printed
-    assert cells[0] is None and not any(cells[number] for number in places(notebook, "solution"))
-    planted = {exercise.grade_id(cell) for cell in notebook.cells
+    empty, half = code(notebook), half_answered(copy)
+    notebook.cells = [*empty, nbformat.v4.new_code_cell("%reset -f"), *half]
+    nbformat.write(notebook, copy)
+    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
+    assert list(cells) == list(range(len(empty) + 1 + len(half))), printed
+    assert not any(cells[number] for number in range(len(empty), len(cells))), printed[-6000:]
+
+    assert cells[0] is None and not any(cells[number] for number in places(empty, "solution"))
+    planted = {exercise.grade_id(cell) for cell in empty
                if exercise.grade_id(cell, "solution") and exercise.STUB not in cell.source}
-    for number in places(notebook, "grade"):
-        name = exercise.grade_id(code(notebook)[number], "grade").removeprefix("check_")
+    for number in places(empty, "grade"):
+        name = exercise.grade_id(empty[number], "grade").removeprefix("check_")
         said = cells[number] or "nothing: the check passes"
         assert f"✗ {name}" in said, f"cell {number} says {said}"
         assert ("not answered yet" in said) == (name not in planted), f"cell {number} says {said}"
         assert "course_lib/checks" not in said, f"a traceback:\n{said}"
-    work = put_to_work(notebook)
+    work = put_to_work(empty)
     assert work and not any(cells[number] for number in work), printed[-6000:]
+
+
+def half_answered(copy):
+    """The code cells of a sheet with every second answer, without checks."""
+    answers = answers_of(copy)
+    cells = [cell for cell in code(exercise.read(copy)) if not exercise.grade_id(cell, "grade")
+             and cell.metadata.get("tags") in (None, ["try-it", "put-to-work"])]
+    for number in places(cells, "solution")[::2]:
+        cells[number].source = answers[exercise.grade_id(cells[number])]
+    for cell in cells:
+        cell.id += "-half"
+    assert put_to_work(cells)
+    return cells
 
 
 def answers_of(copy):
@@ -101,25 +118,11 @@ def answers_of(copy):
     return {exercise.grade_id(cell): cell.source for cell in solution.cells if exercise.grade_id(cell)}
 
 
-@pytest.mark.parametrize("copy", EXERCISES, indirect=True, ids=lambda path: path.stem)
-def test_every_second_answer_is_put_to_work(copy, tmp_path):
-    notebook, answers = exercise.read(copy), answers_of(copy)
-    notebook.cells = [cell for cell in code(notebook) if not exercise.grade_id(cell, "grade")
-                      and cell.metadata.get("tags") in (None, ["try-it", "put-to-work"])]
-    for number in places(notebook, "solution")[::2]:
-        cell = code(notebook)[number]
-        cell.source = answers[exercise.grade_id(cell)]
-    nbformat.write(notebook, copy)
-    cells, printed = nbval(copy, "--nbval-lax", tmp_path, tmp_path)
-    assert put_to_work(notebook) and len(cells) == len(code(notebook))
-    assert not any(cells.values()), printed[-6000:]
-
-
 @pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
 def test_an_exercise_with_the_solutions_answers_is_the_solution(path):
     """So what is known of the solution, which is executed above, holds for it: every check passes."""
     notebook, answers = exercise.read(path), answers_of(path)
-    for number in places(notebook, "solution"):
+    for number in places(code(notebook), "solution"):
         cell = code(notebook)[number]
         answer = answers[exercise.grade_id(cell)]
         assert cell.source == exercise.handed_out(answer) != answer
