@@ -125,6 +125,11 @@ def screenshot(page, name):
 def open_notebook(page, address, path):
     """Open it in a workspace of its own, and wait for its kernel."""
     page.goto(f"{address}/lab/workspaces/{path[:-6].replace('/', '-')}/tree/{path}?token={TOKEN}")
+    wait_for_kernel(page)
+
+
+def wait_for_kernel(page):
+    """Of the notebook that is being opened."""
     page.wait_for_selector(f"{PANEL} .jp-CodeCell", timeout=60_000)
     page.locator("#jp-main-statusbar").get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=120_000)
 
@@ -158,8 +163,8 @@ def run_all(page, seconds):
     page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="Run").click()
     page.locator(".lm-Menu-item[data-command='runmenu:run-all']").click()
     wait_until_run(page, last, seconds)
-    status = page.locator(f"{PANEL} .jp-Notebook-ExecutionIndicator")
-    wait_until(page, lambda: status.get_attribute("data-status"), lambda found: found == "idle", seconds)
+    idle = f"{PANEL} .jp-Notebook-ExecutionIndicator[data-status='idle']"
+    page.wait_for_selector(idle, timeout=1000 * seconds)
     assert not (shown := errors(page)), shown[0]
 
 
@@ -181,8 +186,8 @@ def watch(the_cell):
 
 
 def wait_until_run(page, the_cell, seconds=60):
-    wait_until(page, lambda: the_cell.evaluate("cell => cell.prompts"),
-               lambda prompts: "[*]:" in prompts and prompts[-1] != "[*]:", seconds)
+    page.wait_for_function("cell => cell.prompts.includes('[*]:') && cell.prompts.at(-1) !== '[*]:'",
+                           arg=the_cell.element_handle(), timeout=1000 * seconds, polling=200)
 
 
 def save(page):

@@ -1,13 +1,13 @@
 """Every lesson in JupyterLab: it runs to its end, hides what its questions ask for, and every control draws.
 
-Sliders, menus, lines to type in and cells to click are moved with the keyboard and the mouse.  How many have
-to be there is read from the lesson's own calls of explore and paint.  short_training.py cuts training short.
+They are opened one after another in one window, as a learner does it.  Sliders, menus, lines to type in and
+cells to click are moved with the keyboard and the mouse.  How many have to be there is read from the lesson's
+own calls of explore and paint.  short_training.py cuts training short.
 """
 
 import ast
 import contextlib
 import shutil
-import time
 
 import jupyterlab_page as lab
 import pytest
@@ -20,25 +20,54 @@ LESSONS = sorted((lab.ROOT / "notebooks").glob("*.ipynb"))
 CONTROL = ".jupyter-widgets:not(.widget-container, .widget-image, .widget-html, .widget-label)"
 OUTPUTS = """panel => [...panel.querySelectorAll('.jp-Cell')].map(
     cell => cell.querySelector('.jp-OutputArea-child')?.checkVisibility())"""
+DRAWN = "([image, error, before]) => image.getAttribute('src') !== before || error.innerText"
+CONTROLS = """(panel, control) => [...panel.querySelectorAll('.jp-Cell')].map(
+    cell => cell.querySelectorAll(control).length)"""
 
 pytestmark = pytest.mark.browser
 
 
-@pytest.fixture
-def in_short(course):
+@pytest.fixture(scope="module")
+def in_short(jupyterlab):
     """Kernels that start now do not train for long."""
-    startup = course.home / "ipython" / "profile_default" / "startup"
+    startup = jupyterlab.home / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True, exist_ok=True)
     shutil.copy(lab.ROOT / "tests" / "short_training.py", startup)
-    yield course
+    yield jupyterlab
     (startup / "short_training.py").unlink()
 
 
-@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem))
-                                  for path in LESSONS])    # on any worker
-def test_a_lesson_runs_hides_its_answers_and_every_control_draws_anew(page, in_short, path):
+@pytest.fixture(scope="module")
+def window(browser_context, in_short):
+    """JupyterLab with the list of lessons, for all tests of this process."""
+    page = browser_context.new_page()
+    page.set_default_timeout(30_000)
+    yield page
+    page.close()
+    in_short.reset()
+
+
+@pytest.fixture
+def lesson(window, in_short, request):
+    """(the window with a lesson in it, its path): double-clicked in the list, and shut down in the end."""
+    path = request.param
+    entry = window.locator(".jp-DirListing-itemText", has_text=path.stem)
+    if not entry.count() or window.locator(lab.PANEL).count():    # at first, or one that failed is still open
+        window.goto(f"{in_short.address}/lab/workspaces/lessons/tree/notebooks?token={lab.TOKEN}&reset")
+    entry.dblclick()
+    lab.wait_for_kernel(window)
+    yield window, path
+    window.locator("#jp-MainMenu .lm-MenuBar-item", has_text="File").click()
+    window.locator(".lm-Menu-item[data-command='filemenu:close-and-cleanup']").click()
+    window.locator(".jp-Dialog .jp-mod-accept").click()
+    window.locator(lab.PANEL).wait_for(state="detached")
+
+
+@pytest.mark.parametrize("lesson", [pytest.param(path, id=path.stem, marks=pytest.mark.xdist_group(path.stem))
+                                    for path in LESSONS], indirect=True)    # on any worker
+def test_a_lesson_runs_hides_its_answers_and_every_control_draws_anew(lesson, in_short):
+    page, path = lesson
     notebook, name = exercise.read(path), f"notebooks/{path.name}"
-    lab.open_notebook(page, in_short.address, name)
     assert hidden(page) == answers(notebook, page)
     lab.run_all(page, seconds=500)
     assert hidden(page) == answers(notebook, page)
@@ -47,11 +76,11 @@ def test_a_lesson_runs_hides_its_answers_and_every_control_draws_anew(page, in_s
     assert hidden(page) == []
 
     wanted = in_short.evaluate(name, [controls(cell) for cell in notebook.cells])
-    cells = page.locator(f"{lab.PANEL} .jp-Cell").all()
-    found = [cell.locator(CONTROL).all() for cell in cells]
-    assert [len(each) for each in found] == wanted, "more or fewer controls than the lesson asks for"
+    found = page.locator(lab.PANEL).evaluate(CONTROLS, CONTROL)
+    assert found == wanted, "more or fewer controls than the lesson asks for"
     for box in page.locator(f"{lab.PANEL} .widget-vbox:has(> .widget-image)").all():
-        for control in box.locator(CONTROL).all():
+        cells_to_click = box.locator(f"{CONTROL}.widget-toggle-button").all()[::3]    # they are all alike
+        for control in box.locator(f"{CONTROL}:not(.widget-toggle-button)").all() + cells_to_click:
             move(page, box, control)
     assert not lab.errors(page)
     lab.screenshot(page, f"lesson-{path.stem[:2]}")
@@ -134,11 +163,8 @@ def turn(page, box, handle, value, before, after):
 def drawing(page, box, setting, expected=lambda: True):
     """The picture is drawn anew by what is done here, where that is expected, and no error is shown."""
     image, error = box.locator("img.widget-image"), box.locator(":scope > .widget-html")
-    before = image.get_attribute("src")
+    parts, before = [image.element_handle(), error.element_handle()], image.get_attribute("src")
     yield
-    seen = lambda: (image.get_attribute("src") != before, error.inner_text())
-    patience = time.monotonic() + 60
-    while expected() and not any(seen()):
-        assert time.monotonic() < patience, f"{setting}: the picture stays as it was"
-        page.wait_for_timeout(50)
+    if expected():    # a Playwright TimeoutError: the picture stays as it was
+        page.wait_for_function(DRAWN, arg=[*parts, before], timeout=60_000, polling=50)
     assert not (problem := error.inner_text()), f"{setting}: {problem}"
