@@ -709,7 +709,7 @@ def test_a_busy_neighbour_costs_nobody_the_time_that_an_answer_has(tmp_path):
     hand_in(tmp_path / "in", "crowd", notebook({"rnn_step": CROWD}))
     hand_in(tmp_path / "in", "honest", notebook({"rnn_step": HARD_WORK + exercise_source("rnn_step")}))
     for now in (2, 0):
-        results, graded = classroom.grade_class(tmp_path / "in", tmp_path / "out", timeout=5, workers=2)
+        results, graded = classroom.grade_class(tmp_path / "in", tmp_path / "out", timeout=3, workers=2)
         crowd, honest = results["submissions"]
         assert graded == now and honest["score"] == FULL, messages(honest)
         assert crowd["items"][0]["status"] == "timeout" and crowd["score"] == FULL - POINTS["rnn_step"]
