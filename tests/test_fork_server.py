@@ -571,11 +571,14 @@ def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
 
 
 PROGRAM = """import sys
+import time
 import psutil
 from course_lib.grading.kernels import fork_client, make_kernel
 fork_client.supervisors.start(without=sys.argv[1].split(","))
 kernel = make_kernel()
 server = psutil.Process(fork_client.supervisors.server.process.pid)
+end = time.monotonic() + 30  # one of two may just be coming
+while len(server.children()) != 2 and time.monotonic() < end: time.sleep(0.1)
 trusted = [psutil.Process().pid, server.pid, *(supervisor.pid for supervisor in server.children())]
 assert len(trusted) == 4
 told = kernel.run(f"trusted = {trusted}\\n" + sys.argv[2], 10).error[1]
