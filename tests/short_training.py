@@ -29,10 +29,10 @@ def fit(parameters, loss, steps, fit=training.fit, **options):
     kept = [cell.cell_contents for cell in loss.__closure__ or () if isinstance(cell.cell_contents, list)]
     before, learned = [len(one) for one in kept], min(steps, LEARNED)
     losses = fit(parameters, loss, learned, **options)
-    for one, size in zip(kept, before):    # what the loss keeps, at every step or where step % every == 0
-        new = len(one) - size
-        every = 1 if new == learned else max(c for c in loss.__code__.co_consts if type(c) is int)
-        one += one[-1:] * (len(range(0, steps, every)) - new)
+    for one, size in zip(kept, before):
+        if new := len(one) - size:    # the loss keeps something of every step, or where step % every == 0
+            every = 1 if new == learned else max(c for c in loss.__code__.co_consts if type(c) is int)
+            one += one[-1:] * (len(range(0, steps, every)) - new)
     return losses + losses[-1:] * (steps - learned)
 
 
