@@ -113,5 +113,5 @@ def test_all_of_many_seeds_tell_all_mistakes_apart(name):
     for seed in range(100, 150):
         asked = Question(item, seed)
         for mistake, known in item.mistakes.items():
-            seen = [observe(known.answer, trial, item.probe, item.gradients) for trial in asked.trials]
+            seen = [asked.observe(known.answer, trial, item.probe, item.gradients) for trial in asked.trials]
             assert judge(item, asked.trials, seen, asked.observe).mistake == mistake, seed
