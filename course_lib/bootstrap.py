@@ -155,7 +155,7 @@ def install(fresh, extras):
     clear() if fresh else stamp.unlink()
     log.write_bytes(b"")
     for step in steps(fresh, extras):
-        if call(step, log) != 0:
+        if call(step, log) != 0 and COMPILE not in step:    # Python compiles what it imports anyway
             last = log.read_text(encoding="utf-8", errors="replace").splitlines()[-60:]
             cause = explain("\n".join(last))
             if before and cause == NETWORK:    # pip downloads first: nothing was changed yet

@@ -129,6 +129,12 @@ def test_a_failed_setup_says_why_and_the_next_one_begins_again(course, capsys, p
     assert ran(course) == ["venv", "ensurepip", "pip", "compile"]
 
 
+def test_where_nothing_can_be_compiled_the_setup_is_complete_all_the_same(course, monkeypatch):
+    call = bootstrap.call
+    monkeypatch.setattr(bootstrap, "call", lambda command, log: call(command, log) or int(command[1] == "-c"))
+    assert ran(course) == ["venv", "ensurepip", "pip", "compile"] and ran(course) == []
+
+
 def test_without_a_network_an_update_leaves_what_was_there(course):
     ran(course)
     before = (course.root / "constraints.txt").read_text()
