@@ -164,7 +164,7 @@ def blank(x, y, rows, columns, colour, cell=16, height=13, learned=False):
 
 def style_tokens():
     parts = [heading("A recording attends to a bank of style tokens, with two heads",
-                     "A bold outline marks what is learned. Each head has its own strip of the columns, and its own softmax."),
+                     "A bold outline marks what is learned. Each head has its own slice of the columns, and its own softmax."),
              text(62, 96, "recording", 13), line([(34, 128), (46, 112), (56, 132), (68, 110), (80, 128), (92, 116)], INK, 2, head=False),
              arrow(100, 122, 122, 122), box(152, 122, "GRU", LEARNED, width=56, height=34, learned=True),
              arrow(182, 122, 204, 122), blank(208, 114, 1, 5, GREY, 14, 16), text(243, 96, "reference", 13, GREY, weight=600),
