@@ -11,7 +11,8 @@ class GRUAttention(nn.Module):
     """s = GRU(embedded tokens), e_ij = s_i W · h_j, logits from [s_i; c_i]: in training all at once.
 
     GRUAttention(vocab_x, vocab_y, d_emb, d_h), d_h even.  Luong et al. 2015, sections 3 and 3.1 ('general'),
-    without input feeding, so that no step of the decoder waits for the attention of the step before.
+    without the tanh layer, and without input feeding, so that no step of the decoder waits for the attention
+    of the step before.
     """
 
     def __init__(self, vocab_x, vocab_y, d_emb=64, d_h=148):
