@@ -1,14 +1,14 @@
-"""course_lib/models/gru_attention.py: one step at a time is all at once, and padding changes nothing."""
+"""course_lib/models/lstm_attention.py: one step at a time is all at once, and padding changes nothing."""
 
 import torch
 
 from course_lib.models.attention import attend
-from course_lib.models.gru_attention import GRUAttention
+from course_lib.models.lstm_attention import LSTMAttention
 
 
 def made():
     torch.manual_seed(0)
-    model = GRUAttention(11, 13, d_emb=8, d_h=12)
+    model = LSTMAttention(11, 13, d_emb=8, d_h=12)
     src = torch.tensor([[4, 5, 6, 7], [8, 9, 0, 0]])
     return model, src, torch.randint(1, 13, (2, 6))
 

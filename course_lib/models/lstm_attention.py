@@ -1,4 +1,4 @@
-"""An encoder-decoder of torch's own GRUs, with attention after them: a baseline for lesson 12"""
+"""An encoder-decoder of torch's own LSTMs, with attention after them: a baseline for lesson 12"""
 
 import math
 
@@ -7,29 +7,30 @@ from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
-class GRUAttention(nn.Module):
-    """s = GRU(embedded tokens), e_ij = s_i W · h_j, logits from [s_i; c_i]: in training all at once.
+class LSTMAttention(nn.Module):
+    """s = LSTM(embedded tokens), e_ij = s_i W · h_j, logits from [s_i; c_i]: in training all at once.
 
-    GRUAttention(vocab_x, vocab_y, d_emb, d_h), d_h even.  Luong et al. 2015, sections 3 and 3.1 ('general'),
+    LSTMAttention(vocab_x, vocab_y, d_emb, d_h), d_h even.  Luong et al. 2015, sections 3 and 3.1 ('general'),
     without the tanh layer, and without input feeding, so that no step of the decoder waits for the attention
     of the step before.
     """
 
-    def __init__(self, vocab_x, vocab_y, d_emb=64, d_h=148):
+    def __init__(self, vocab_x, vocab_y, d_emb=64, d_h=128):
         super().__init__()
         self.source, self.target = nn.Embedding(vocab_x, d_emb), nn.Embedding(vocab_y, d_emb)
-        self.encoder = nn.GRU(d_emb, d_h // 2, batch_first=True, bidirectional=True)
-        self.decoder = nn.GRU(d_emb, d_h, batch_first=True)
+        self.encoder = nn.LSTM(d_emb, d_h // 2, batch_first=True, bidirectional=True)
+        self.decoder = nn.LSTM(d_emb, d_h, batch_first=True)
         self.W, self.out = nn.Linear(d_h, d_h, bias=False), nn.Linear(2 * d_h, vocab_y)
 
     def begin(self, src, pad_id=0):
-        """src (B, m)  ->  s_0 (1, B, d_h), keys and H (B, m, d_h), mask (B, 1, m)"""
+        """src (B, m)  ->  s_0 and a cell of zeros (1, B, d_h), keys and H (B, m, d_h), mask (B, 1, m)"""
         mask = src != pad_id                                      # (B, m): True = a word
         E, lengths = self.source(src), mask.sum(dim=1)
         packed = pack_padded_sequence(E, lengths, batch_first=True, enforce_sorted=False)
-        H, ends = self.encoder(packed)                            # ends (2, B, d_h / 2)
+        H, (ends, _) = self.encoder(packed)                       # ends (2, B, d_h / 2)
         H, _ = pad_packed_sequence(H, batch_first=True, total_length=src.size(1))    # (B, m, d_h)
-        return torch.cat([*ends], dim=-1)[None], self.W(H), H, mask[:, None]
+        s = torch.cat([*ends], dim=-1)[None]
+        return (s, torch.zeros_like(s)), self.W(H), H, mask[:, None]
 
     def run(self, tokens, state):
         """tokens (B, n), the previous ones  ->  logits (B, n, vocab_y), the next state"""
