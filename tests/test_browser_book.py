@@ -160,8 +160,8 @@ def test_an_answer_opens_and_shows_what_stands_below_the_question(book, address)
     choice.locator("summary").focus()
     book.keyboard.press("Enter")
     assert choice.locator("p").is_visible() and "Yes" in choice.locator("p").inner_text()
-    assert below.evaluate(seen)
-    below.locator("img").first.wait_for()    # visible, once its file is loaded
+    below.locator("img").first.wait_for()    # its file is loaded when it comes into view
+    assert below.evaluate(seen) and below.locator("img").first.is_visible()
     assert not book.locator("#run-figure .course-wait").is_visible()
     choice.locator("summary").click()
     assert not below.evaluate(seen)
