@@ -10,7 +10,7 @@ OUT ?= grades/
 ROUNDS ?= 1
 unexport PYTHONDONTWRITEBYTECODE    # tests start hundreds of processes: compile what they import once
 
-BOOTSTRAP = $(PYTHON) course_lib/bootstrap.py
+BOOTSTRAP = $(PYTHON) course_tools/bootstrap.py
 RUN = @$(BOOTSTRAP) run --
 TEST = @$(BOOTSTRAP) run --extra test --
 
@@ -42,23 +42,23 @@ test: ## set up, and test everything: lint, unit tests, every lesson, the grader
 	$(TEST) python -m pytest -m "not lessons" -n 2 --dist loadgroup
 
 notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson; FRESH=1: store all new outputs)
-	$(RUN) python -m course_lib.authoring notebooks $(KEY) $(if $(FRESH),--fresh)
+	$(RUN) python -m course_tools.authoring notebooks $(KEY) $(if $(FRESH),--fresh)
 
 exercises: ## generate exercises/ from solutions/
-	$(RUN) python -m course_lib.authoring exercises $(KEY)
+	$(RUN) python -m course_tools.authoring exercises $(KEY)
 
 diagrams: ## draw notebooks/images/
-	$(RUN) python -m course_lib.authoring diagrams $(KEY)
+	$(RUN) python -m course_tools.authoring diagrams $(KEY)
 
 claims: ## measure the lessons' claims again, with five seeds (WIDEN=1: make no range smaller)
-	$(RUN) python -m course_lib.authoring claims $(KEY) $(if $(WIDEN),--widen)
+	$(RUN) python -m course_tools.authoring claims $(KEY) $(if $(WIDEN),--widen)
 
 site: ## build the book, the course as a site, in site/ (KEY=05: one lesson)
-	@$(BOOTSTRAP) run --extra site -- python -m course_lib.authoring site $(KEY)
+	@$(BOOTSTRAP) run --extra site -- python -m course_tools.authoring site $(KEY)
 
 bench: ## compare the speed of the Transformer with torch's, and of the grader with nbgrader's (ROUNDS=3)
-	$(TEST) python -m course_lib.benchmarks.transformer
-	$(TEST) python -m course_lib.benchmarks.grader --rounds $(ROUNDS) --growth 20 500
+	$(TEST) python -m course_tools.benchmarks.transformer
+	$(TEST) python -m course_tools.benchmarks.grader --rounds $(ROUNDS) --growth 20 500
 
 ## To tidy up
 

@@ -18,7 +18,7 @@ def first(variable, folder):
 
 os.environ.setdefault("COURSE_STATIC", "1")    # widgets show their default picture, no timings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-first("PYTHONPATH", ROOT)                      # this copy of course_lib,
+first("PYTHONPATH", ROOT)                      # this copy of the course,
 first("PATH", Path(sys.executable).parent)     # and this environment's `course`
 
 

@@ -1,8 +1,11 @@
-"""The library of the course *From RNNs to the Transformer*.
+"""The library of the course *From RNNs to the Transformer*: what the notebooks import.
 
-Lessons import a small part of it: runtime, shapes, claims, plots, widgets, training, decoding and metrics,
-with the packages data and models.  Everything else is a tool: checks judges answers, grading
-grades a class, exports serves other systems, authoring makes notebooks and pages, benchmarks measures, and
-cli is the `course` command.  Nothing is loaded before it is imported.  Begin with models/rnn.py, or with
-the map in CONTRIBUTING.md.
+data and models are packages; runtime, shapes, training, decoding, metrics, claims, plots and widgets are
+modules.  Nothing is loaded before it is imported.  Begin with models/rnn.py, or with the map in
+CONTRIBUTING.md.
 """
+
+from pathlib import Path
+
+# Notebooks from before version 0.2 import course_lib.checks and its like, which are in course_tools now.
+__path__.append(str(Path(__file__).parents[1] / "course_tools" / "old_names"))

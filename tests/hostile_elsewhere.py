@@ -22,8 +22,8 @@ from pathlib import Path
 from hostile_notebooks import as_bytes, cases
 from odd_notebooks import ALL, NONE, RIGHT, SOLUTION, STEM, notebook
 
-from course_lib import exercise
-from course_lib.grading import classroom
+from course_tools import exercise
+from course_tools.grading import classroom
 
 OWN_PROCESSES = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                  "sh", "-c", '"$@"; exit $?', "sh"]
@@ -60,7 +60,7 @@ def ours(folder, found):
 def nbgrader(folder, found):
     """({student: items that earned points}, the students whose notebook ended the grader)"""
     course = folder / "course"
-    subprocess.run([sys.executable, "-m", "course_lib.cli", "export", "nbgrader", course], check=True,
+    subprocess.run([sys.executable, "-m", "course_tools.cli", "export", "nbgrader", course], check=True,
                    stdout=sys.stderr)
     with open(course / "nbgrader_config.py", "a") as config:
         config.write("c.Execute.timeout = 15\n")

@@ -29,7 +29,7 @@ class Course:
 
     def __init__(self, folder):
         self.folder, self.home, self.environment = folder, folder.parent / "home", environment(folder)
-        for name in ("course_lib", "notebooks", "exercises", "solutions"):
+        for name in ("course_lib", "course_tools", "notebooks", "exercises", "solutions"):
             shutil.copytree(ROOT / name, folder / name,
                             ignore=shutil.ignore_patterns("__pycache__", ".ipynb_checkpoints"))
         for name in ("README.md", ".gitignore", ".gitattributes"):
@@ -82,7 +82,7 @@ class Course:
 
 
 def environment(folder):
-    """Live widgets, the copy's course_lib, and nothing of this machine's Jupyter settings."""
+    """Live widgets, the copy's packages, and nothing of this machine's Jupyter settings."""
     others = ("COURSE_", "JUPYTER", "PYTEST_")
     kept = {key: value for key, value in os.environ.items() if not key.startswith(others)}
     home = folder.parent / "home"
@@ -102,7 +102,7 @@ def start(folder, environment):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    line = [sys.executable, "-m", "course_lib.lab", f"--port={port}"]
+    line = [sys.executable, "-m", "course_tools.lab", f"--port={port}"]
     log = folder.parent / "jupyterlab.log"
     with open(log, "w") as printed:
         server = subprocess.Popen(line, cwd=folder, env=environment, stdout=printed, stderr=subprocess.STDOUT)

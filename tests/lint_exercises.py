@@ -5,7 +5,8 @@ import re
 
 from lint_rules import code, mark
 
-from course_lib import checks, exercise
+from course_tools import exercise
+from course_tools.items import registry
 
 
 def of_kind(notebook, kind):
@@ -14,7 +15,7 @@ def of_kind(notebook, kind):
 
 
 def answers_and_checks_match_the_items(notebook, path):
-    items = checks.items(path.stem)
+    items = registry.items(path.stem)
     names = [cell.metadata.nbgrader.grade_id for cell in of_kind(notebook, "solution")]
     if names != list(items):
         yield f"the answer cells are {names}, the items {list(items)}"
@@ -36,7 +37,7 @@ def marks_are_nbgraders(notebook, path):
 
 
 def every_item_has_its_five_cells(notebook, path):
-    for name in checks.items(path.stem):
+    for name in registry.items(path.stem):
         places = {"task": [], "hints": [], "answer": [], "check": []}
         for number, cell in enumerate(notebook.cells):
             for kind, of in kinds(cell).items():
@@ -73,7 +74,7 @@ def answers_can_be_taken_out(notebook, path):
 
 
 def hints_come_in_steps(notebook, path):
-    for name in checks.items(path.stem):
+    for name in registry.items(path.stem):
         steps = exercise.hints(notebook, name)
         if len(steps) < 2 or not all(steps):
             yield f"{name} has {len(steps)} hints, at least two, each in <details><summary>Hint 1</summary>"
@@ -85,7 +86,7 @@ def hints_come_in_steps(notebook, path):
 def points_and_minutes_add_up(notebook, path):
     heads = [exercise.TASK.match(cell.source) for cell in notebook.cells if exercise.TASK.match(cell.source)]
     for head in heads:
-        item = checks.items(path.stem)[head[1]]
+        item = registry.items(path.stem)[head[1]]
         if int(head[5]) != item.points:
             yield f"{item.name} says {head[5]} points, its item {item.points}"
         if head[3] != item.kind:
@@ -106,7 +107,7 @@ def earlier_answers_are_those_that_items_are_handed(notebook, path):
     taken = {argument.value for source in graded for node in ast.walk(ast.parse(source))
              if isinstance(node, ast.Call) and getattr(node.func, "id", None) == "earlier_answers"
              for argument in node.args}
-    handed = {name for item in checks.items(path.stem).values() for name in item.handed}
+    handed = {name for item in registry.items(path.stem).values() for name in item.handed}
     if taken != handed:
         yield f"graded cells take {sorted(taken)} of earlier exercises; handed to items: {sorted(handed)}"
 

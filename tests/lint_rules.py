@@ -7,9 +7,10 @@ from urllib.parse import unquote
 
 import nbformat
 
-from course_lib import checks, exercise
-from course_lib.authoring import shown, stored
-from course_lib.authoring.book import gathered
+from course_tools import exercise
+from course_tools.authoring import shown, stored
+from course_tools.authoring.book import gathered
+from course_tools.items import registry
 
 ROOT = Path(__file__).parents[1]
 MIDDLE = ["The idea", "By hand", "From formula to code", "Look inside", "Put it to work", "Where it breaks"]
@@ -65,7 +66,7 @@ def is_stored_as_the_tool_stores(notebook, path):
     """kernelspec, no widget state, no timestamps, no empty tags, indent 1."""
     normal = stored.normalise(nbformat.from_dict(notebook))
     if nbformat.writes(normal).rstrip("\n") + "\n" != path.read_text(encoding="utf-8"):
-        yield f"stored in another form: run python -m course_lib.authoring notebooks {path.stem[:2]}"
+        yield f"stored in another form: run python -m course_tools.authoring notebooks {path.stem[:2]}"
 
 
 def cell_ids_are_names(notebook, path):
@@ -199,8 +200,8 @@ def sections_come_in_order(notebook, path):
 def predictions_are_run_and_explained(notebook, path):
     """Question, at most four cells that run what was predicted, folded reason.
 
-    course_lib/jupyter/custom/custom.css finds the answer by this form, to keep it out of sight until a choice
-    was made; it stops at the first folded text and at a heading.
+    course_tools/jupyter/custom/custom.css finds the answer by this form, to keep it out of sight until a
+    choice was made; it stops at the first folded text and at a heading.
     """
     cells = notebook.cells
     quizzes = [number for number, cell in enumerate(cells) if is_quiz(cell)]
@@ -282,8 +283,8 @@ def set_up_is_one_cell(notebook, path):
 
 
 def checks_point_to_headings(notebook, path):
-    if path.stem in checks.stems():
-        for item in checks.items(path.stem).values():
+    if path.stem in registry.stems():
+        for item in registry.items(path.stem).values():
             if item.where not in headings(notebook):
                 yield f"the check of {item.name} points to {item.where!r}, which is no heading here"
 
@@ -341,9 +342,9 @@ def drawing_is_collapsed_and_measuring_is_not(notebook, path):
 
 def graded_code_is_written_first(notebook, path):
     """What an exercise asks for is shown folded, under a line that says: write it yourself first."""
-    if not rewritten(notebook) or path.stem not in checks.stems():
+    if not rewritten(notebook) or path.stem not in registry.stems():
         return
-    graded = checks.items(path.stem).keys()
+    graded = registry.items(path.stem).keys()
     for before, cell in zip(notebook.cells, notebook.cells[1:]):
         if cell.cell_type != "code":
             continue

@@ -8,12 +8,13 @@ import json
 
 import nbformat
 
-from course_lib import checks, exercise
+from course_tools import exercise
+from course_tools.items import registry
 
 STEM = "01_long_term_dependency"
 SOLUTION = exercise.read(exercise.ROOT / "solutions" / f"{STEM}.ipynb")
 RIGHT = {exercise.grade_id(cell): cell.source for cell in SOLUTION.cells if exercise.grade_id(cell)}
-POINTS = {name: item.points for name, item in checks.items(STEM).items()}
+POINTS = {name: item.points for name, item in registry.items(STEM).items()}
 ALL, NONE = frozenset(POINTS), frozenset()
 # A course that lies beneath /tmp itself is shown there, read-only; else /tmp is a submission's own.
 ANYWHERE = "." if exercise.ROOT.is_relative_to("/tmp") else "/tmp"

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 
-from course_lib.grading.sandbox import policy, selftest, syscalls
+from course_tools.grading.sandbox import policy, selftest, syscalls
 
 libc = ctypes.CDLL(None, use_errno=True)
 

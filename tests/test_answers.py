@@ -7,21 +7,22 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import checks, exercise
-from course_lib.answers import earlier_answers
-from course_lib.answers.parts import gather
-from course_lib.grading import grade
+from course_tools import exercise, judging
+from course_tools.answers import earlier_answers
+from course_tools.answers.collect import gather
+from course_tools.grading import grade
+from course_tools.items import registry
 
 QUERIES, HEADS = "05_query_key_value", "09_multi_head_attention"
 MASKS, BLOCKS = "08_self_attention_and_masks", "11_transformer_blocks"
 TAKEN = ("MultiHeadAttention", "causal_mask")
-REPEATED = "from course_lib.answers import earlier_answers\n{}, {} = earlier_answers('{}', '{}')\n".format(
+REPEATED = "from course_tools.answers import earlier_answers\n{}, {} = earlier_answers('{}', '{}')\n".format(
     *TAKEN, *TAKEN)
 OTHERS = "attention = split_heads = merge_heads = softmax = None    # names of mine\n"
 
 
 def reference(name):
-    return checks.find(name)[1].reference
+    return registry.find(name)[1].reference
 
 
 @pytest.fixture
@@ -105,12 +106,12 @@ def test_a_check_cell_rests_on_the_references(monkeypatch, capsys):
     solution = exercise.read(exercise.ROOT / "solutions" / f"{BLOCKS}.ipynb")
     sources, _ = exercise.answers(solution, ["FeedForward", "EncoderBlock"])
     odd = type("MultiHeadAttention", (), {"__module__": "exercise_09"})
-    module.__dict__.update(torch=torch, nn=nn, MultiHeadAttention=odd, causal_mask=None, check=checks.check)
+    module.__dict__.update(torch=torch, nn=nn, MultiHeadAttention=odd, causal_mask=None, check=judging.check)
     exec("\n".join([*sources.values(), "check(EncoderBlock)"]), module.__dict__)
     assert capsys.readouterr().out.startswith("✓ EncoderBlock")
     assert module.MultiHeadAttention is odd and module.causal_mask is None
     exec("class MultiHeadAttention:\n    pass\nmine = MultiHeadAttention\n", module.__dict__)
-    with pytest.raises(checks.CheckFailed):  # a class of this notebook is part of the answer
+    with pytest.raises(judging.CheckFailed):  # a class of this notebook is part of the answer
         exec("check(EncoderBlock)", module.__dict__)
     assert module.MultiHeadAttention is module.mine
 

@@ -13,11 +13,13 @@ import pytest
 import torch
 from PIL import Image
 
-from course_lib import checks, exercise, plots, widgets
-from course_lib.authoring import __main__ as verbs
-from course_lib.authoring import claims, draw_frames, frames, handout, shown, stored
-from course_lib.authoring.book import extension, gathered, sources
+from course_lib import plots, widgets
 from course_lib.models import rnn
+from course_tools import exercise
+from course_tools.authoring import __main__ as verbs
+from course_tools.authoring import claims, draw_frames, frames, handout, shown, stored
+from course_tools.authoring.book import extension, gathered, sources
+from course_tools.items import registry
 
 ROOT = exercise.ROOT
 PNG = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==")
@@ -179,7 +181,7 @@ def test_frames_are_those_of_the_code_that_drew_them(course, run):
 def test_the_frames_of_a_lesson_are_those_of_its_code(path):
     there = frames.stored_for(path, exercise.read(path))
     missing = [cell for cell, drawn in there.items() if drawn is None]
-    assert not missing, f"run python -m course_lib.authoring frames {path.stem[:2]}"
+    assert not missing, f"run python -m course_tools.authoring frames {path.stem[:2]}"
     known = {place.with_suffix(suffix) for cell in there for suffix in (".webp", ".json")
              for place in [frames.place(path, cell)]}
     assert set(frames.place(path, "any").parent.glob("*")) == known, "frames of cells that are gone"
@@ -266,7 +268,7 @@ def handed_out(course, run):
 def test_an_exercise_is_its_solution_without_answers(handed_out, run):
     path, backups = handed_out
     made = exercise.read(path)
-    stubs = [item for item in checks.items(STEM).values() if not item.planted]
+    stubs = [item for item in registry.items(STEM).values() if not item.planted]
     assert not re.search("SOLUTION|PLANTED", path.read_text())
     assert path.read_text().count("NotImplementedError") == len(stubs)
     assert all(not cell.get("outputs") and cell.get("execution_count") is None for cell in made.cells)

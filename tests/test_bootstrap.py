@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from course_lib import bootstrap, lab
+from course_tools import bootstrap, lab
 
 ROOT = Path(__file__).resolve().parent.parent
 OFFLINE = "WARNING: Retrying after connection broken by 'NewConnectionError(...)': /simple/torch/\n"

@@ -12,7 +12,7 @@ import jupyterlab_page as lab
 import pytest
 import short_capstone
 
-from course_lib import exercise
+from course_tools import exercise
 
 START = "notebooks/00_start_here.ipynb"
 LESSON, SHEET = "notebooks/05_query_key_value.ipynb", "exercises/05_query_key_value.ipynb"
@@ -121,7 +121,7 @@ def test_the_temperature_slider_works_after_a_later_cell_has_used_its_names(page
 
 def test_a_wrong_answer_is_diagnosed_a_right_one_ticked_and_counted(page, course):
     lab.open_notebook(page, course.address, SHEET)
-    lab.run(page, lab.cell(page, "from course_lib.checks import check"))
+    lab.run(page, lab.cell(page, "from course_tools.judging import check"))
     answer, check = lab.cell(page, "def attention("), lab.cell(page, "check(attention)")
 
     lab.write(page, answer, WRONG)
@@ -138,7 +138,7 @@ def test_a_wrong_answer_is_diagnosed_a_right_one_ticked_and_counted(page, course
     assert shown.startswith("✓ attention: right on ")
 
     lab.save(page)
-    line = [sys.executable, "-m", "course_lib.cli", "status", "--json"]
+    line = [sys.executable, "-m", "course_tools.cli", "status", "--json"]
     status = json.loads(subprocess.check_output(line, cwd=course.folder, env=course.environment, text=True))
     fifth = status["exercises"][4]
     assert (fifth["exercise"], fifth["done"], fifth["status"]) == ("05_query_key_value", 1, "begun")
@@ -164,7 +164,7 @@ def test_a_reset_reaches_a_notebook_that_is_open(page, course):
     lab.write(page, lab.cell(page, "def attention("), RIGHT)
     lab.save(page)
     assert course.git("status", "--porcelain", "exercises") != ""
-    line = [sys.executable, "-m", "course_lib.cli", "reset", "05"]
+    line = [sys.executable, "-m", "course_tools.cli", "reset", "05"]
     subprocess.run(line, cwd=course.folder, env=course.environment, check=True, capture_output=True)
     page.locator("#jp-MainMenu .lm-MenuBar-item", has_text="File").click()
     page.locator(".lm-Menu-item[data-command='docmanager:reload']").click()

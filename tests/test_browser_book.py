@@ -15,8 +15,8 @@ import jupyterlab_page as lab
 import pytest
 from page_checks import FAINT, WIDER
 
-from course_lib import exercise
-from course_lib.authoring.book.gathered import LINK
+from course_tools import exercise
+from course_tools.authoring.book.gathered import LINK
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = exercise.ROOT
@@ -46,7 +46,7 @@ def built(tmp_path_factory):
     if cut and subprocess.run([*cut, "true"], capture_output=True).returncode:
         cut = []    # this machine does not allow it
     env = {**os.environ, "COURSE_ROOT": str(folder), "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([*cut, sys.executable, "-m", "course_lib.authoring", "site"], env=env, cwd=folder,
+    done = subprocess.run([*cut, sys.executable, "-m", "course_tools.authoring", "site"], env=env, cwd=folder,
                           capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / "site"

@@ -14,7 +14,7 @@ import pytest
 from lint_rules import is_quiz, python
 from move_widgets import other_sentences
 
-from course_lib import exercise
+from course_tools import exercise
 
 LESSONS = sorted((lab.ROOT / "notebooks").glob("*.ipynb"))
 CONTROL = ".jupyter-widgets:not(.widget-container, .widget-image, .widget-html, .widget-label)"

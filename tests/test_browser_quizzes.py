@@ -4,8 +4,8 @@ import jupyterlab_page as lab
 import pytest
 from nbformat import v4, write
 
-from course_lib.saving import KERNEL
 from course_lib.widgets import quiz
+from course_tools.saving import KERNEL
 
 pytestmark = pytest.mark.browser
 QUESTIONS = "notebooks/questions.ipynb"

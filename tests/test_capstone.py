@@ -7,17 +7,18 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import capstone, checks, exercise
-from course_lib.answers.parts import Part
-from course_lib.capstone import report, trainer
-from course_lib.capstone.parts import EXERCISES
-from course_lib.capstone.translator import Translator
 from course_lib.data.english_korean import pairs, text, translate
 from course_lib.data.vocab import BOS, EOS, PAD
 from course_lib.decoding import beam_search, greedy_batch, greedy_decode
 from course_lib.models.transformer import Transformer
 from course_lib.training import label_smoothing_loss, warmup_rate
 from course_lib.training import train as loop
+from course_tools import capstone, exercise
+from course_tools.answers.collect import Part
+from course_tools.capstone import report, trainer
+from course_tools.capstone.components import EXERCISES
+from course_tools.capstone.translator import Translator
+from course_tools.items import registry
 
 NAMES = [name for names in EXERCISES.values() for name in names]
 OWN = (Transformer, label_smoothing_loss, warmup_rate, beam_search, loop)
@@ -49,7 +50,7 @@ def test_later_parts_run_on_the_learners_earlier_ones(tmp_path, hand_in):
     parts = capstone.gather(tmp_path)
     heads = parts["MultiHeadAttention"]
     seen = heads.forward.__globals__
-    assert seen["split_heads"] is parts["split_heads"] is not checks.find("split_heads")[1].reference
+    assert seen["split_heads"] is parts["split_heads"] is not registry.find("split_heads")[1].reference
     assert seen["merge_heads"] is parts["merge_heads"]
     assert type(parts["EncoderBlock"](8, 2, 16).attention) is heads
     assert not parts.parts["attention"].mine and seen["attention"] is parts["attention"]
@@ -77,7 +78,7 @@ def test_an_answer_that_does_not_pass_costs_nothing_else(tmp_path, hand_in, sour
     found = capstone.gather(tmp_path).parts
     assert why in found["split_heads"].why and "\n" not in found["split_heads"].line
     assert found["merge_heads"].mine and found["MultiHeadAttention"].mine
-    assert found["split_heads"].answer is checks.find("split_heads")[1].reference
+    assert found["split_heads"].answer is registry.find("split_heads")[1].reference
 
 
 def test_a_broken_notebook_costs_its_own_parts(tmp_path, hand_in):
@@ -243,7 +244,7 @@ def test_ones_own_norm_does_what_the_norm_did():
     model, x = nn.Sequential(nn.Linear(4, 6), nn.LayerNorm(6)), torch.randn(3, 4)
     nn.init.normal_(model[1].weight)
     before = model(x)
-    trainer._use_norm(model, checks.find("layer_norm")[1].reference)
+    trainer._use_norm(model, registry.find("layer_norm")[1].reference)
     assert torch.allclose(model(x), before, atol=1e-6) and type(model[1]) is not nn.LayerNorm
 
 
@@ -252,7 +253,7 @@ def test_ones_own_norm_does_what_the_norm_did():
 @pytest.fixture(scope="module")
 def model():
     torch.manual_seed(0)
-    from course_lib.capstone.translator import ENGLISH, KOREAN
+    from course_tools.capstone.translator import ENGLISH, KOREAN
     return Transformer(len(ENGLISH), len(KOREAN), d_model=16, h=2, d_ff=32, N=2).eval()
 
 

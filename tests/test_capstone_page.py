@@ -9,17 +9,18 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import checks, exercise
-from course_lib.authoring import capstone_page, stored
-from course_lib.capstone import browser, gather, report, trainer
-from course_lib.capstone.translator import ENGLISH, KOREAN, Translator
 from course_lib.data.english_korean import pairs, text, tokenise, translate
 from course_lib.data.vocab import BOS, EOS, PAD
 from course_lib.decoding import beam_search, greedy_decode
+from course_tools import exercise
+from course_tools.authoring import capstone_page, stored
+from course_tools.capstone import browser, gather, report, trainer
+from course_tools.capstone.translator import ENGLISH, KOREAN, Translator
+from course_tools.items import registry
 
 PAGE = exercise.ROOT / "notebooks" / "capstone.html"
 LARGEST = 3_000_000    # bytes
-Transformer = checks.find("Transformer")[1].reference
+Transformer = registry.find("Transformer")[1].reference
 WIDER = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
 LOGITS = """sentences => sentences.map(({ src, tgt }) => {
   let state = model.begin(model.encode(src).memory);
@@ -240,7 +241,7 @@ FONT = re.compile(r"font/woff;base64,[^)]*")    # its bytes depend on the versio
 def test_the_page_of_the_course_is_drawn_from_the_weights_that_it_holds():
     html = PAGE.read_text(encoding="utf-8")
     drawn = report.draw(report.stored(html), mine=False)
-    assert FONT.sub("", drawn) == FONT.sub("", html), "run python -m course_lib.authoring capstone"
+    assert FONT.sub("", drawn) == FONT.sub("", html), "run python -m course_tools.authoring capstone"
     assert len(html.encode()) < LARGEST and not re.search(r'(src|href)="(?!data:|#)', html)
     assert report.stored(html).right >= trainer.GOAL and "who built" not in html.lower()
 

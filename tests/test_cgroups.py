@@ -10,7 +10,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("control groups are Linux's", allow_module_level=True)
 
-from course_lib.grading.sandbox import cgroups, policy, selftest  # noqa: E402
+from course_tools.grading.sandbox import cgroups, policy, selftest
 
 HANDED_ON = {"": "cpu memory pids", "user.slice": "pids memory", "user.slice/app.slice": "pids",
              "user.slice/app.slice/session.scope": ""}

@@ -11,17 +11,17 @@ import torch.nn.functional as F
 from IPython.core.interactiveshell import InteractiveShell
 from torch import nn
 
-from course_lib import checks
-from course_lib.checks import CheckFailed, check
-from course_lib.checks.judge import examine
 from course_lib.models import rnn
 from course_lib.training import clip_gradient
+from course_tools.items import registry
+from course_tools.judging import CheckFailed, check
+from course_tools.judging.judge import examine
 
 RIGHT = "def rnn_step(x, h, W, U, b):\n    return torch.tanh(x @ W + h @ U + b)\n"
 
 
 def judged(item, answer):
-    return examine(checks.find(item)[1], answer)
+    return examine(registry.find(item)[1], answer)
 
 
 # ---------------------------------------------------------------- messages for what has no name
@@ -92,7 +92,7 @@ def test_a_fault_that_shows_later_says_that_the_first_was_right():
 
 
 def test_several_results_are_asked_for_by_name():
-    lstm = checks.find("lstm_step")[1].reference
+    lstm = registry.find("lstm_step")[1].reference
     verdict = judged("lstm_step", lambda *given: (*lstm(*given), 1))
     assert "2 results were expected: h_t (B, d_h), c_t (B, d_h)" in verdict.message
     assert judged("lstm_step", lambda *g: list(lstm(*g))).passed
@@ -186,7 +186,7 @@ def test_a_wrong_answer_shows_its_message_and_nothing_else(notebook, capsys):
 
 def test_ipython_shows_the_message_without_a_traceback(capsys):
     shell = InteractiveShell()
-    shell.run_cell("import torch\nfrom course_lib.checks import check\n"
+    shell.run_cell("import torch\nfrom course_tools.judging import check\n"
                    "def rnn_step(x, h, W, U, b):\n    return torch.tanh(x @ W + h @ U)\n")
     capsys.readouterr()
     result = shell.run_cell("check(rnn_step)")
@@ -310,7 +310,7 @@ def test_a_right_earlier_answer_is_used_as_it_is(notebook, capsys):
 
 
 def test_no_answer_comes_along_with_check():
-    code = ("import sys; from course_lib.checks import check; "
+    code = ("import sys; from course_tools.judging import check; "
             "print([name for name in sys.modules if 'lesson_' in name or 'course_lib.models' in name])")
     assert subprocess.check_output([sys.executable, "-c", code], text=True) == "[]\n"
 
@@ -319,9 +319,9 @@ def test_no_answer_comes_along_with_check():
 
 @pytest.mark.parametrize("key", ["1", "01", "01_long_term_dependency"])
 def test_an_exercise_is_found_by_number_or_name(key):
-    assert checks.resolve(key) == "01_long_term_dependency"
+    assert registry.resolve(key) == "01_long_term_dependency"
 
 
 def test_an_unknown_exercise_lists_those_there_are():
     with pytest.raises(ValueError, match="no exercise '77'. Choose one of: 01_long_term_dependency"):
-        checks.resolve("77")
+        registry.resolve("77")

@@ -12,18 +12,19 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib import checks, exercise
-from course_lib.checks.judge import judge, symptom
-from course_lib.checks.observe import in_float64, observe
-from course_lib.grading.question import Question
-from course_lib.grading.reports import overview
+from course_tools import exercise
+from course_tools.grading.question import Question
+from course_tools.grading.reports import overview
+from course_tools.items import registry
+from course_tools.judging.judge import judge, symptom
+from course_tools.judging.observe import in_float64, observe
 
-for stem in checks.stems():
+for stem in registry.stems():
     importlib.import_module(f"answers.lesson_{stem}")    # they fill answers.RIGHT, REMARKED and WRONG
 
 SEEDS = 5
 ITEMS = [pytest.param(stem, item, id=f"{stem[:2]}-{name}", marks=pytest.mark.xdist_group(name))
-         for stem in checks.stems() for name, item in checks.items(stem).items()]
+         for stem in registry.stems() for name, item in registry.items(stem).items()]
 seeds = pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.slow)
                                               for seed in range(1, SEEDS)]])
 
@@ -34,7 +35,7 @@ def asked(name, seed):
 
     So all tests of an item go to one worker, one after another (`--dist loadgroup`).
     """
-    return Question(checks.find(name)[1], seed)
+    return Question(registry.find(name)[1], seed)
 
 
 def examine(item, answer, seed, observe=observe):
@@ -49,7 +50,7 @@ def number(answer, found):
 
 
 def test_there_are_items():
-    assert checks.stems()[0] == "01_long_term_dependency" and len(ITEMS) >= 6
+    assert registry.stems()[0] == "01_long_term_dependency" and len(ITEMS) >= 6
 
 
 @seeds
@@ -93,7 +94,7 @@ def test_an_answer_that_fails_only_in_float64_passes_with_a_remark(stem, item, s
 def test_the_bug_of_a_debug_item_is_shown_by_its_symptom_and_not_named(stem, item, seed):
     cell, = [cell for cell in exercise.pristine(stem).cells if exercise.grade_id(cell) == item.name]
     handed_out = {"torch": torch, "nn": nn, "F": F, "math": math,
-                  **{used: checks.find(used)[1].reference for used in (*item.uses, *item.handed)}}
+                  **{used: registry.find(used)[1].reference for used in (*item.uses, *item.handed)}}
     exec(cell.source, handed_out)
     for answer in (item.planted.answer, handed_out[item.name]):
         verdict = examine(item, answer, seed)
@@ -123,19 +124,19 @@ def test_an_item_says_what_it_must(stem, item):
     assert len(trials) >= 4 and trials[0] is trials[-1]
     double = [in_float64(trial) for trial in trials]
     assert double == sorted(double[:-1]) + [False] and sum(double) < len(double) / 2
-    earlier = list(checks.items(stem))
-    assert all(checks.find(used)[0] <= stem for used in item.uses)
+    earlier = list(registry.items(stem))
+    assert all(registry.find(used)[0] <= stem for used in item.uses)
     assert all(earlier.index(used) < earlier.index(item.name) for used in item.uses if used in earlier)
 
 
 def test_no_name_is_used_twice():
-    names = [item.name for stem in checks.stems() for item in checks.items(stem).values()]
+    names = [item.name for stem in registry.stems() for item in registry.items(stem).values()]
     assert len(set(names)) == len(names)
 
 
-@pytest.mark.parametrize("stem", checks.stems())
+@pytest.mark.parametrize("stem", registry.stems())
 def test_no_helper_is_defined_twice(stem):
     """The second definition would silently change what the mistakes above it do."""
-    body = ast.parse((checks.PACKAGE / f"lesson_{stem}.py").read_text(encoding="utf-8")).body
+    body = ast.parse((registry.PACKAGE / f"lesson_{stem}.py").read_text(encoding="utf-8")).body
     names = [node.name for node in body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
     assert len(names) == len(set(names))

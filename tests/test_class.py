@@ -20,9 +20,9 @@ if sys.platform != "linux":
 
 from test_front_door import STUDENTS, as_expected, put
 
-from course_lib import exercise
-from course_lib.benchmarks import grader_baselines
-from course_lib.grading import GradingError, classroom, cluster
+from course_tools import exercise
+from course_tools.benchmarks import grader_baselines
+from course_tools.grading import GradingError, classroom, cluster
 
 pytestmark = pytest.mark.slow
 MANY = 250
@@ -33,7 +33,7 @@ FILES = ("grades.csv", "results.json", "junit.xml", "index.html", "overview.html
 def place(tmp_path_factory):
     """The environment of a copy of the course that nobody works at: a change is a reason to grade again."""
     folder = tmp_path_factory.mktemp("course")
-    for name in ("course_lib", "solutions"):
+    for name in ("course_lib", "course_tools", "solutions"):
         shutil.copytree(exercise.ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
     return {**os.environ, "PYTHONPATH": str(folder)}
 
@@ -54,7 +54,7 @@ def small(tmp_path_factory, place):
 
 
 def command(folder, out, *more):
-    return [sys.executable, "-m", "course_lib.cli", "grade", str(folder / "students"), "--out", str(out),
+    return [sys.executable, "-m", "course_tools.cli", "grade", str(folder / "students"), "--out", str(out),
             "--seed", "7", *more]
 
 
@@ -99,8 +99,8 @@ def test_on_a_terminal_a_progress_bar_counts_and_tells_the_time_left(small, plac
 
 
 def test_the_benchmark_tells_what_one_more_costs(place):
-    done = subprocess.run([sys.executable, "-m", "course_lib.benchmarks.grader", "--rounds", "0", "--growth",
-                           "3"], env=place, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-m", "course_tools.benchmarks.grader", "--rounds", "0",
+                           "--growth", "3"], env=place, capture_output=True, text=True)
     assert re.search(r" 3 notebooks: .* each -?\d+ ms more .* largest process \d+ MB", done.stdout), done
 
 

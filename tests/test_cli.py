@@ -13,14 +13,15 @@ import pytest
 from pseudo_terminal import CTRL_C, Terminal, plain
 from rich.cells import cell_len
 
-from course_lib import checks, cli, exercise, terminal
-from course_lib.grading.kernels import jupyter
+from course_tools import cli, exercise, terminal
+from course_tools.grading.kernels import jupyter
+from course_tools.items import registry
 
 STEM = "01_long_term_dependency"
-NAMES = list(checks.items(STEM))
-FULL = sum(item.points for item in checks.items(STEM).values())
-POSSIBLE = sum(item.points for stem in checks.stems() for item in checks.items(stem).values())
-PARTIAL = FULL - sum(checks.items(STEM)[name].points for name in ("rnn_step", "gru_step"))
+NAMES = list(registry.items(STEM))
+FULL = sum(item.points for item in registry.items(STEM).values())
+POSSIBLE = sum(item.points for stem in registry.stems() for item in registry.items(stem).values())
+PARTIAL = FULL - sum(registry.items(STEM)[name].points for name in ("rnn_step", "gru_step"))
 HOME = Path(cli.__file__).parents[1]
 NO_TANH = "def rnn_step(x_t, h_prev, W_xh, W_hh, b_h):\n    return x_t @ W_xh + h_prev @ W_hh + b_h\n"
 COMMANDS = ("status", "check", "hint", "reset", "grade")
@@ -32,7 +33,7 @@ def root(tmp_path, monkeypatch):
     (tmp_path / "solutions").mkdir()
     shutil.copy(exercise.ROOT / "solutions" / f"{STEM}.ipynb", tmp_path / "solutions")
     monkeypatch.setattr(exercise, "ROOT", tmp_path)
-    monkeypatch.setattr(checks, "stems", lambda: [STEM])
+    monkeypatch.setattr(registry, "stems", lambda: [STEM])
     return tmp_path
 
 
@@ -192,8 +193,8 @@ def test_grading_ends_with_0_whatever_the_scores(root, course, monkeypatch):
 def test_watch_checks_again_at_every_save_until_it_is_stopped(root, course):
     course("reset", "01")
     # tests that a shell started in the background ignore SIGINT, and what they start would do so, too
-    watching = subprocess.Popen([sys.executable, "-m", "course_lib.cli", "check", "01", "--watch"], text=True,
-                                cwd=HOME, env={**os.environ, "COURSE_ROOT": str(root)},
+    watching = subprocess.Popen([sys.executable, "-m", "course_tools.cli", "check", "01", "--watch"],
+                                text=True, cwd=HOME, env={**os.environ, "COURSE_ROOT": str(root)},
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
 
@@ -225,7 +226,7 @@ def test_watch_sees_the_second_half_of_a_save_within_one_tick_of_the_clock(tmp_p
 
 def on_a_terminal(root, *arguments, **options):
     """`course` under a pseudo-terminal, on the copy of the course in root."""
-    line = [sys.executable, "-m", "course_lib.cli", *arguments]
+    line = [sys.executable, "-m", "course_tools.cli", *arguments]
     return Terminal(line, root, COURSE_ROOT=str(root), PYTHONPATH=str(HOME), **options)
 
 
@@ -254,7 +255,7 @@ ON_A_TERMINAL = [("--help", 0, "Commands"), ("status", 0, f"{PARTIAL} of {POSSIB
 @pytest.mark.parametrize("columns", [80, 46])
 def test_every_command_on_a_terminal(root, columns):
     """In colour, no line wider than the terminal, broken between words, and no traceback."""
-    for name in ("course_lib", "docs", "notebooks"):
+    for name in ("course_lib", "course_tools", "docs", "notebooks"):
         (root / name).symlink_to(HOME / name)
     for path in [*filter(Path.is_file, HOME.iterdir()), *(HOME / "solutions").glob("*.ipynb")]:
         shutil.copy(path, root / path.relative_to(HOME).parent)
@@ -280,7 +281,7 @@ def test_a_hint_on_a_terminal_is_no_markdown_source(root, capsys, monkeypatch):
 
 
 def test_help_and_hints_come_without_torch(root):
-    code = ("import sys; sys.argv = ['course', *{0!r}]\nfrom course_lib import cli\ntry:\n    cli.main()\n"
+    code = ("import sys; sys.argv = ['course', *{0!r}]\nfrom course_tools import cli\ntry:\n    cli.main()\n"
             "except SystemExit as end:\n    assert not end.code\n"
             "assert not {{'torch', 'nbval', 'pytest'}} & set(sys.modules)")
     for arguments in (["--help"], ["hint", "01", "rnn_step"], ["reset", "01"], ["status"]):
@@ -292,10 +293,10 @@ def test_help_and_hints_come_without_torch(root):
     ("This process (pid=7) is multi-threaded, use of fork() may lead to deadlocks in the child.",
      "multiprocessing.popen_fork", False),
     ("This process (pid=7) is multi-threaded, use of fork() may lead to deadlocks in the child.",
-     "course_lib.grading.kernels.fork_server", False),
+     "course_tools.grading.kernels.fork_server", False),
     ("something else is deprecated", "multiprocessing.popen_fork", True)])
 def test_pythons_warning_of_forks_does_not_reach_a_user(words, module, shown):
-    code = ("import warnings, course_lib.grading\n"
+    code = ("import warnings, course_tools.grading\n"
             f"warnings.warn_explicit({words!r}, DeprecationWarning, 'a.py', 1, {module!r})")
     done = subprocess.run([sys.executable, "-W", "always", "-c", code], cwd=HOME, text=True, check=True,
                           capture_output=True)
@@ -312,7 +313,7 @@ def test_every_command_explains_itself_with_an_example(course, command):
 def test_a_console_without_ticks_is_served(root):
     mine(root).parent.mkdir()
     mine(root).write_text(exercise.text(exercise.pristine(STEM)), encoding="utf-8")
-    ran = subprocess.run([sys.executable, "-m", "course_lib.cli", "check", "01"], capture_output=True,
+    ran = subprocess.run([sys.executable, "-m", "course_tools.cli", "check", "01"], capture_output=True,
                          cwd=HOME,
                          env={**os.environ, "COURSE_ROOT": str(root), "PYTHONIOENCODING": "ascii"})
     assert ran.returncode == 1 and b"rnn_step" in ran.stdout and ran.stderr == b""

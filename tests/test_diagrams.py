@@ -1,4 +1,4 @@
-"""Diagrams: drawn by the scripts of course_lib.authoring.diagrams, used, described, readable and whole."""
+"""Diagrams: drawn by the scripts of course_tools.authoring.diagrams, used, described, readable and whole."""
 
 import re
 from xml.etree import ElementTree
@@ -6,9 +6,9 @@ from xml.etree import ElementTree
 import pytest
 from lint_rules import ROOT, texts
 
-from course_lib import exercise
-from course_lib.authoring import diagrams
-from course_lib.authoring.diagrams import kit
+from course_tools import exercise
+from course_tools.authoring import diagrams
+from course_tools.authoring.diagrams import kit
 
 IMAGES = sorted((ROOT / diagrams.FOLDER).glob("*.svg"))
 INCLUDED = re.compile(r"!\[([^\]]*)\]\(images/([^)]+)\)", re.DOTALL)

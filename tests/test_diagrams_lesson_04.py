@@ -3,10 +3,10 @@
 import pytest
 import torch
 
-from course_lib.authoring.diagrams import lesson_04 as drawn
 from course_lib.data.english_korean import translate
 from course_lib.metrics import alignment_error_rate
 from course_lib.models.attention import additive_score, attend, dot_score
+from course_tools.authoring.diagrams import lesson_04 as drawn
 
 TWO_DIGITS = {"rtol": 0, "atol": 0.0051}
 H = torch.tensor([drawn.STATES])                                   # (1, 3, 2)

@@ -4,9 +4,9 @@ import math
 
 import torch
 
-from course_lib.authoring.diagrams import lesson_08 as drawn
 from course_lib.models.attention import causal_mask, padding_mask, self_attention
 from course_lib.models.masks import packed_mask
+from course_tools.authoring.diagrams import lesson_08 as drawn
 
 TWO_DIGITS = {"rtol": 0, "atol": 0.0051}
 X = torch.tensor(drawn.X, dtype=torch.float32)

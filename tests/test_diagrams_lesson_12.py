@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 
-from course_lib.authoring.diagrams import lesson_12 as drawn
 from course_lib.data.english_korean import text, translate
 from course_lib.decoding import beam_search, greedy_decode
+from course_tools.authoring.diagrams import lesson_12 as drawn
 
 FIRST = {word: p for word, _, p, _, _ in drawn.TREE}
 THEN = {(word,): {following: p for following, _, p, _ in after} for word, *_, after in drawn.TREE}

@@ -12,7 +12,7 @@ import pytest
 import yaml
 from packaging.requirements import Requirement
 
-from course_lib import bootstrap, installed
+from course_tools import bootstrap, installed
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -63,7 +63,7 @@ def test_authoring_needs_no_package_of_the_tests():
     """Imported with every package away that only the extra brings."""
     extra = sorted(name.replace("-", "_") for name in needed("test") - needed())
     code = (f"import sys\nfor name in {extra}: sys.modules[name] = None\n"
-            "import course_lib.authoring.__main__, course_lib.cli, course_lib.lab")
+            "import course_tools.authoring.__main__, course_tools.cli, course_tools.lab")
     assert "nbgrader" in extra
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
 

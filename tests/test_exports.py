@@ -14,17 +14,18 @@ import pytest
 import torch
 import yaml
 
-from course_lib import bootstrap, checks, cli, exercise, exports, grading
-from course_lib.checks.draw import sizes
-from course_lib.checks.judge import examine
-from course_lib.checks.spec import Item, normal
-from course_lib.exports import github, gradescope, lms, release
-from course_lib.grading import classroom
-from course_lib.grading.reports import overview
+from course_tools import bootstrap, cli, exercise, exports, grading
+from course_tools.exports import github, gradescope, lms, release
+from course_tools.grading import classroom
+from course_tools.grading.reports import overview
+from course_tools.items import registry
+from course_tools.judging.draw import sizes
+from course_tools.judging.judge import examine
+from course_tools.judging.spec import Item, normal
 
 ROOT = exercise.ROOT
 STEM = "01_long_term_dependency"
-ITEMS = checks.items(STEM)
+ITEMS = registry.items(STEM)
 FULL = sum(item.points for item in ITEMS.values())
 GUIDE = (ROOT / "docs" / "teaching.md").read_text(encoding="utf-8")
 HOSTS = re.compile(r"https?://|\bpypi\b|pytorch\.org|files\.pythonhosted", re.IGNORECASE)
@@ -63,7 +64,7 @@ def environment(folder, root):
     packages = next(folder.glob("lib/python*/site-packages"))
     (packages / "course.pth").write_text("\n".join([str(root), *filter(os.path.isdir, sys.path[1:])]))
     command = folder / "bin" / "course"
-    command.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m course_lib.cli "$@"\n')
+    command.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m course_tools.cli "$@"\n')
     command.chmod(0o755)
     kept = {key: value for key, value in os.environ.items()
             if not key.startswith(("COURSE_", "PYTEST_", "GITHUB_")) and key != "PYTHONPATH"}
@@ -124,7 +125,7 @@ def test_a_releases_readme_is_for_students(released):
 @pytest.mark.slow
 def test_everything_else_works_in_a_release(released):
     folder, _ = released
-    done = shell(released, "make -n lab >/dev/null; python3 course_lib/bootstrap.py setup")
+    done = shell(released, "make -n lab >/dev/null; python3 course_tools/bootstrap.py setup")
     assert (done.returncode, done.stdout) == (0, ""), done.stderr  # nothing to install
     hand_in(folder / "exercises" / f"{STEM}.ipynb", {**ANSWERS, "rnn_step": NO_TANH})
     done = shell(released, "course check 01")
@@ -280,7 +281,7 @@ def test_gradescopes_setup_takes_a_python_that_will_do(autograder, tmp_path, has
                           env={"PATH": f"{tmp_path}:/usr/bin:/bin", "AUTOGRADER": str(autograder)})
     assert done.stdout.startswith(printed) and (done.returncode == 0) == bool(has), done.stderr
     if has:
-        assert done.stdout.endswith(f"{autograder}/source/course/course_lib/bootstrap.py setup\n")
+        assert done.stdout.endswith(f"{autograder}/source/course/course_tools/bootstrap.py setup\n")
 
 
 # ---------------------------------------------------------------- Canvas and Moodle

@@ -35,16 +35,16 @@ from test_grading import (
 )
 from test_sandbox import BY_ROOT, expected, ordinary
 
-from course_lib import exercise
-from course_lib.checks.judge import judge
-from course_lib.checks.observe import encode
-from course_lib.grading import classroom, grade
-from course_lib.grading.kernels import fork_client, make_kernel, replies
-from course_lib.grading.kernels.forked import ForkedKernel
-from course_lib.grading.kernels.jupyter import Kernel
-from course_lib.grading.kernels.outcome import Interrupted, KernelLost, Outcome
-from course_lib.grading.question import Trials, question_for
-from course_lib.grading.session import GradingSession
+from course_tools import exercise
+from course_tools.grading import classroom, grade
+from course_tools.grading.kernels import fork_client, make_kernel, replies
+from course_tools.grading.kernels.forked import ForkedKernel
+from course_tools.grading.kernels.jupyter import Kernel
+from course_tools.grading.kernels.outcome import Interrupted, KernelLost, Outcome
+from course_tools.grading.question import Trials, question_for
+from course_tools.grading.session import GradingSession
+from course_tools.judging.judge import judge
+from course_tools.judging.observe import encode
 
 pytestmark = pytest.mark.slow
 ANSWER = SimpleNamespace(name="answer", probe="call", gradients=False)
@@ -110,7 +110,7 @@ CELLS = {
     "progress bar": "from tqdm.auto import tqdm\nfor _ in tqdm(range(3)): pass",
     "figure": "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.savefig('figure.png')\nplt.show()",
     "pickle": "import pickle\nclass A: pass\nassert type(pickle.loads(pickle.dumps(A()))) is A",
-    "check": "from course_lib.checks import check\ncheck(print)",
+    "check": "from course_tools.judging import check\ncheck(print)",
     "source": "import inspect\ndef f():\n    return 41\nassert '41' in inspect.getsource(f)",
 }
 
@@ -140,11 +140,14 @@ def test_nothing_goes_from_one_kernel_to_the_next():
 
 
 def test_the_process_knows_no_answer_and_no_secret(kernel):
-    loaded = "[m[11:] or '.' for m in __import__('sys').modules if m.startswith('course_lib')]"
+    loaded = "[m for m in __import__('sys').modules if m.startswith(('course_lib', 'course_tools'))]"
     names = set(run(kernel, f"raise Exception(' '.join({loaded}))").split()[1:])
-    assert {name for name in names if not name.startswith(("grading.kernels", "grading.sandbox"))} <= {
-        ".", "runtime", "checks", "checks.observe", "checks.probes", "checks.libraries", "grading",
-        "grading.limits"}
+    machine = ("course_tools.grading.kernels", "course_tools.grading.sandbox")
+    assert {name for name in names if not name.startswith(machine)} <= {
+        "course_lib", "course_lib.runtime", "course_tools", "course_tools.items",
+        "course_tools.items.registry", "course_tools.judging", "course_tools.judging.observe",
+        "course_tools.judging.probes", "course_tools.judging.libraries", "course_tools.grading",
+        "course_tools.grading.limits"}
     assert os.environ["SECRET_TOKEN"] == "hush"
     assert run(kernel, "import os\ntold = str(os.environ) + open('/proc/self/environ').read()\n"
                        "assert 'COURSE_STATIC' in told and 'hush' not in told") is None
@@ -170,7 +173,7 @@ def test_the_process_knows_no_path_of_the_grader(monkeypatch):
     fresh = fork_client.SupervisorPool()
     monkeypatch.setenv("PATH", f"/opt/of-mine/bin{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("HOME", "/home/of-mine")
-    monkeypatch.setattr("course_lib.grading.kernels.forked.supervisors", fresh)
+    monkeypatch.setattr("course_tools.grading.kernels.forked.supervisors", fresh)
     fresh.start(private=["/home/of-mine/submissions"])
     for _ in range(2 * fork_client.SUPERVISORS):
         kernel = ForkedKernel()
@@ -347,7 +350,7 @@ HIDDEN = {  # memory that stays when nothing of it is mapped
     "memory of System V": "import ctypes\nlibc = ctypes.CDLL(None, use_errno=True)\n"
                           "if libc.shmget(0, 4096, 0o1600) < 0:\n"
                           "    raise PermissionError(ctypes.get_errno())",
-    "a process that can't be looked into": "from course_lib.grading.sandbox import syscalls\n"
+    "a process that can't be looked into": "from course_tools.grading.sandbox import syscalls\n"
                                            "syscalls.hide_memory()",
 }
 
@@ -494,7 +497,7 @@ def test_a_forged_message_costs_the_kernel_and_nothing_else(name):
 
 
 def test_observations_that_are_forged_are_malformed(kernel):
-    source = "import json\nfrom course_lib.grading.kernels import observer, shell\n" \
+    source = "import json\nfrom course_tools.grading.kernels import observer, shell\n" \
              "observer.observed = lambda *a: TEXT\nshell.observer = observer"
     for text in ("'{}'", "'['", "'[1]'", "'[' + '[],' * 10**6 + '[]]'", "'9' * 10**6", "'{\"a\":' * 10**5"):
         assert run(kernel, source.replace("TEXT", text)) is None
@@ -561,7 +564,7 @@ def exercise_source(name):
 
 def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
     path = hand_in(tmp_path, "ann", notebook({"rnn_step": NO_TANH}))
-    source = "import sys\nfrom course_lib.grading import grade\n" \
+    source = "import sys\nfrom course_tools.grading import grade\n" \
              "result = grade.grade_notebook(sys.argv[1], sys.argv[2], grade.Settings(1))\n" \
              "print(result['score'], result['sandbox'])"
     done = subprocess.run([sys.executable, "-c", source, path, STEM], capture_output=True, text=True,
@@ -573,7 +576,7 @@ def test_an_ordinary_user_grades_in_a_sandbox_too(tmp_path):
 PROGRAM = """import sys
 import time
 import psutil
-from course_lib.grading.kernels import fork_client, make_kernel
+from course_tools.grading.kernels import fork_client, make_kernel
 fork_client.supervisors.start(without=sys.argv[1].split(","))
 kernel = make_kernel()
 server = psutil.Process(fork_client.supervisors.server.process.pid)
@@ -608,9 +611,9 @@ def test_an_answer_can_not_look_into_the_graders_processes(without):
 
 def test_where_nothing_can_be_forked_jupyter_grades(tmp_path, monkeypatch):
     monkeypatch.setattr(fork_client, "supervisors", fork_client.SupervisorPool())
-    monkeypatch.setattr("course_lib.grading.kernels.forked.supervisors", fork_client.supervisors)
+    monkeypatch.setattr("course_tools.grading.kernels.forked.supervisors", fork_client.supervisors)
     monkeypatch.setattr(sys, "executable", "/bin/false")
-    monkeypatch.setattr("course_lib.grading.kernels.jupyter.Kernel", lambda: "Jupyter's")
+    monkeypatch.setattr("course_tools.grading.kernels.jupyter.Kernel", lambda: "Jupyter's")
     assert make_kernel() == make_kernel() == "Jupyter's" and fork_client.supervisors.worked is False
 
 
@@ -636,7 +639,7 @@ def test_both_kinds_of_kernel_reach_the_same_verdicts(layers):
     """For the reference and every named mistake of lesson 01, without the layers that hide them."""
     kernels = [ForkedKernel(), Kernel()]
     for kernel in kernels:
-        assert run(kernel, f"from course_lib.checks import items\nITEMS = items({STEM!r})") is None
+        assert run(kernel, f"from course_tools.judging import items\nITEMS = items({STEM!r})") is None
     for item in ITEMS.values():
         asked = question_for(item, 7)
         for name in ("reference", *item.mistakes):
@@ -655,7 +658,7 @@ def test_both_kinds_of_kernel_say_the_same_of_cells_that_fail(student, tmp_path)
     path = hand_in(tmp_path, student, CLASS[student]())
     forked = grade.grade_notebook(path, STEM, grade.Settings(7))
     jupyter = grade.grade_notebook(path, STEM, grade.Settings(
-        7, kernel="course_lib.grading.kernels.jupyter:Kernel"))
+        7, kernel="course_tools.grading.kernels.jupyter:Kernel"))
     assert forked["items"] == jupyter["items"]
     assert "limits" in forked["sandbox"] and "none" in jupyter["sandbox"]
 

@@ -7,13 +7,13 @@ import json
 import pytest
 import torch
 
-from course_lib import checks
-from course_lib.checks.describe import same
-from course_lib.checks.judge import examine, judge
-from course_lib.checks.observe import decode, encode, observe
-from course_lib.grading.question import Question
+from course_tools.grading.question import Question
+from course_tools.items import registry
+from course_tools.judging.describe import same
+from course_tools.judging.judge import examine, judge
+from course_tools.judging.observe import decode, encode, observe
 
-ITEMS = {name: item for stem in checks.stems() for name, item in checks.items(stem).items()}
+ITEMS = {name: item for stem in registry.stems() for name, item in registry.items(stem).items()}
 each_item = pytest.mark.parametrize("name", ITEMS)
 # Asked with numbers: an answer could know all there is to ask.  They are quick enough for many seeds.
 NUMBERS = (

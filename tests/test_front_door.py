@@ -14,18 +14,20 @@ import pytest
 import yaml
 from test_exports import environment, is_results, run_autograder
 
-from course_lib import checks, exercise, exports
-from course_lib.exports import release
-from course_lib.grading import grade
-from course_lib.grading.kernels import fork_client
-from course_lib.grading.kernels.jupyter import Kernel
+from course_tools import exercise, exports
+from course_tools.exports import release
+from course_tools.grading import grade
+from course_tools.grading.kernels import fork_client
+from course_tools.grading.kernels.jupyter import Kernel
+from course_tools.items import registry
 
 pytestmark = pytest.mark.slow
 ROOT = exercise.ROOT
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
 STUDENTS = {"right": lambda stem: ROOT / "solutions" / f"{stem}.ipynb",
             "untouched": lambda stem: ROOT / "exercises" / f"{stem}.ipynb"}
-POINTS = {stem: {name: item.points for name, item in checks.items(stem).items()} for stem in checks.stems()}
+POINTS = {stem: {name: item.points for name, item in registry.items(stem).items()}
+          for stem in registry.stems()}
 NONE = {stem: dict.fromkeys(items, 0) for stem, items in POINTS.items()}
 EXPECTED = {"right": (POINTS, {"passed"}), "untouched": (NONE, {"missing"})}
 students = pytest.mark.parametrize("student", STUDENTS)
@@ -34,7 +36,7 @@ CHECK_ALL = """
 import contextlib, io, json, sys
 from course_lib import checks, cli
 found = []
-for stem in checks.stems():
+for stem in registry.stems():
     sys.argv, printed = ["course", "check", stem[:2], "--json"], io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
@@ -105,7 +107,7 @@ def checked(folder, student, variables):
 @pytest.fixture
 def copy(tmp_path):
     """(a copy of the course, the environment of a shell that works on it)"""
-    for name in ("course_lib", "solutions"):
+    for name in ("course_lib", "course_tools", "solutions"):
         (tmp_path / name).symlink_to(ROOT / name)
     return tmp_path, {**os.environ, "COURSE_ROOT": str(tmp_path)}
 
@@ -233,7 +235,7 @@ def ran_through(student, cells):
         assert skipped or "capstone." not in cell.source
         if exercise.grade_id(cell, "grade"):
             names = {output.get("name", output.get("evalue", "")) for output in cell.outputs}
-            item = checks.find(exercise.grade_id(cell, "grade").removeprefix("check_"))[1]
+            item = registry.find(exercise.grade_id(cell, "grade").removeprefix("check_"))[1]
             symptom = item.planted and item.planted.symptom(item.planted.answer, item.inputs(0)[0])
             assert names == {"stdout"} if student == "right" else (
                 (symptom or "not answered yet") in str(names)), names
@@ -253,8 +255,8 @@ def graded(kernel=grade.Settings.kernel, stems=tuple(POINTS)):
 @LINUX
 def test_every_set_of_sandbox_layers():
     """All sheets with all layers and with none, a third of them with each set between."""
-    from course_lib.grading.sandbox import policy, selftest
-    from course_lib.grading.sandbox.layers import LAYERS
+    from course_tools.grading.sandbox import policy, selftest
+    from course_tools.grading.sandbox.layers import LAYERS
     seen = set()
     for count in range(len(LAYERS) + 1):
         for without in itertools.combinations(LAYERS, count):

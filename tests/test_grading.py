@@ -21,32 +21,32 @@ import nbformat
 import psutil
 import pytest
 
-from course_lib import checks, exercise
-from course_lib.checks import honesty
-from course_lib.checks.judge import Verdict, examine
-from course_lib.checks.observe import encode, observe
-from course_lib.exports import lms
-from course_lib.grading import (
+from course_tools import exercise, learner
+from course_tools.exports import lms
+from course_tools.grading import (
     CAUTION,
     GradingError,
     caution,
     classroom,
     grade,
-    learner,
     merge,
     references,
     submissions,
     workers,
 )
-from course_lib.grading.kernels import replies
-from course_lib.grading.kernels.outcome import KernelLost, Outcome
-from course_lib.grading.reports import gradebook, overview, pages, report
-from course_lib.grading.sandbox.policy import environment
-from course_lib.grading.session import GradingSession
-from course_lib.grading.side_effects import has_side_effects
+from course_tools.grading.kernels import replies
+from course_tools.grading.kernels.outcome import KernelLost, Outcome
+from course_tools.grading.reports import feedback_pages, gradebook, overview, report
+from course_tools.grading.sandbox.policy import environment
+from course_tools.grading.session import GradingSession
+from course_tools.grading.side_effects import has_side_effects
+from course_tools.items import registry
+from course_tools.judging import honesty
+from course_tools.judging.judge import Verdict, examine
+from course_tools.judging.observe import encode, observe
 
 STEM = "01_long_term_dependency"
-ITEMS = checks.items(STEM)
+ITEMS = registry.items(STEM)
 SOLUTION = exercise.read(exercise.ROOT / "solutions" / f"{STEM}.ipynb")
 POINTS = {name: item.points for name, item in ITEMS.items()}
 FULL = sum(POINTS.values())
@@ -126,7 +126,7 @@ def forged():
             cell.outputs = [nbformat.v4.new_output("stream", text="✓ passed: right on 3 inputs.\n")]
             cell.metadata["tags"] = ["nbval-skip"]
     made.cells.insert(0, nbformat.v4.new_code_cell(
-        "import course_lib.checks.judge as judge\njudge.judge = lambda *a: judge.Verdict('passed', '')"))
+        "import course_tools.judging.judge as judge\njudge.judge = lambda *a: judge.Verdict('passed', '')"))
     return made
 
 
@@ -329,16 +329,16 @@ def test_results_and_pages_say_where_malice_is_not_held(graded, sandbox, told):
     result = {**kept, "sandbox": sandbox}
     summary = report.summary(5, [result])
     assert (summary["caution"] == CAUTION) == told
-    for_teachers = html.unescape(pages.index(summary, [""])), html.unescape(overview.page(summary))
+    for_teachers = html.unescape(feedback_pages.index(summary, [""])), html.unescape(overview.page(summary))
     assert [CAUTION in page for page in for_teachers] == [told, told]
-    assert CAUTION not in html.unescape(pages.feedback(result, pages.sheet(STEM)))
+    assert CAUTION not in html.unescape(feedback_pages.feedback(result, feedback_pages.sheet(STEM)))
 
 
 def test_a_page_escapes_what_an_answer_says():
     item = {"name": "x", "points": 0, "max_points": 1, "passed": False, "mistake": None, "status": "error",
             "message": "<img src=x onerror=alert(1)>", "see": None}
     result = {"student": "a", "exercise": STEM, "score": 0, "max_score": 1, "items": [item]}
-    page = Page(pages.feedback(result, pages.sheet(STEM)))
+    page = Page(feedback_pages.feedback(result, feedback_pages.sheet(STEM)))
     assert "img" not in page.tags and "<img src=x" in page.text
 
 
@@ -389,7 +389,7 @@ def test_only_what_changed_is_graded_again(tmp_path):
 def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
     hand_in(tmp_path / "in", "a-right", notebook())
     hand_in(tmp_path / "in", "b-stuck", notebook({"rnn_step": "while True: pass"}))
-    command = [sys.executable, "-m", "course_lib.cli", "grade", "in", "--out", "out", "--timeout", "300"]
+    command = [sys.executable, "-m", "course_tools.cli", "grade", "in", "--out", "out", "--timeout", "300"]
     place = os.pathsep.join([str(exercise.ROOT), os.environ.get("PYTHONPATH", "")])
     run = subprocess.Popen(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": place})
     try:
@@ -547,7 +547,7 @@ def test_a_seed_decides_all_numbers_and_no_verdict(tmp_path):
 
 def test_every_mistake_is_named_through_the_grader(tmp_path):
     """Each at its own place in the notebook, so through merging, observing, the wire and the judge."""
-    heads = "from course_lib.checks.lesson_01_long_term_dependency import *\n"
+    heads = "from course_tools.items.lesson_01_long_term_dependency import *\n"
     for name in ("no_bias", "W_hh_transposed", "bias_after_tanh"):
         source = inspect.getsource(ITEMS["rnn_step"].mistakes[name].answer)
         source = source[source.index("def "):].replace(f"def {name}", "def rnn_step")
@@ -596,7 +596,7 @@ def test_a_remark_costs_nothing_and_is_told_everywhere(tmp_path):
     table = next(line for line in csv.DictReader(io.StringIO(report.table(graded)))
                  if line["item"] == "gradient_norms")
     assert row["remark"] in table["message"] and table["status"] == "passed"
-    page = pages.feedback(result, pages.sheet(STEM), None)
+    page = feedback_pages.feedback(result, feedback_pages.sheet(STEM), None)
     assert html.unescape(page).count(row["remark"]) == 1
     assert row["remark"] in html.unescape(lms.comment(graded["submissions"][0]))
 
@@ -765,7 +765,7 @@ BORROWED = [
     "from course_lib.models.rnn import lstm_step",
     "import course_lib.models.rnn as right\nlstm_step = right.lstm_step",
     "from course_lib.models.rnn import *",
-    "import course_lib.checks.observe as o\no.observe = print\ndef lstm_step(x):\n    return x",
+    "import course_tools.judging.observe as o\no.observe = print\ndef lstm_step(x):\n    return x",
     "lstm_step = torch.lstm_cell",
     "from torch import lstm_cell as lstm_step",
     "def lstm_step(*a):\n    return nn.LSTMCell(3, 4)(*a)",
@@ -792,7 +792,7 @@ OWN = [
     "def lstm_step(x):\n    return x\nassert torch.allclose(lstm_step(1), torch.lstm_cell(1))",
     "def lstm_step(x):\n    return x\nx = nn.LSTMCell(3, 4)\nprint([nn.LSTMCell(x, 2) for x in (1, 2)])",
     "def lstm_step(x):\n    y = x\n    return y\ndef test():\n    y = nn.LSTMCell(3, 4)\n    return y",
-    "from course_lib.checks import check\ndef lstm_step(x):\n    return x\ncheck(lstm_step)",
+    "from course_tools.judging import check\ndef lstm_step(x):\n    return x\ncheck(lstm_step)",
     "def lstm_step(x:\n    nn.LSTMCell", "\0", "(" * 5000,
 ]
 
@@ -808,8 +808,9 @@ def test_what_is_ones_own_is_left_alone(source):
 
 
 def test_an_answer_may_take_what_the_exercise_hands_over_and_nothing_else():
-    block = checks.find("EncoderBlock")[1]
-    own = "from course_lib.answers import earlier_answers\n{} = earlier_answers({})\nclass EncoderBlock: pass"
+    block = registry.find("EncoderBlock")[1]
+    own = ("from course_tools.answers import earlier_answers\n{} = earlier_answers({})\n"
+           "class EncoderBlock: pass")
     assert honesty.borrowed(own.format("a, b", "'MultiHeadAttention', 'causal_mask'"), block) is None
     assert "('EncoderBlock') does the whole job" in honesty.borrowed(own.format("a", "'EncoderBlock'"), block)
     assert "earns nothing" in honesty.borrowed(own.format("a, b", "'causal_mask', 'FeedForward'"), block)
@@ -817,9 +818,9 @@ def test_an_answer_may_take_what_the_exercise_hands_over_and_nothing_else():
     assert "earns nothing" in honesty.borrowed("from course_lib.models.attention import causal_mask", block)
 
 
-@pytest.mark.parametrize("stem", checks.stems())
+@pytest.mark.parametrize("stem", registry.stems())
 def test_references_that_are_lent_stand_alone(stem):
-    items = checks.items(stem)
+    items = registry.items(stem)
     for used in {used for item in items.values() for used in item.uses} & items.keys():
         names = {}
         for name in [*items[used].uses, used]:
@@ -827,9 +828,9 @@ def test_references_that_are_lent_stand_alone(stem):
         assert examine(items[used], names[used]).passed, used
 
 
-@pytest.mark.parametrize("stem", checks.stems())
+@pytest.mark.parametrize("stem", registry.stems())
 def test_the_exercise_and_its_checks_agree(stem):
     worth = merge.points(stem)
-    assert worth == {name: item.points for name, item in checks.items(stem).items()}
-    for item in checks.items(stem).values():  # inputs reach the kernel as data, so all of them must be data
+    assert worth == {name: item.points for name, item in registry.items(stem).items()}
+    for item in registry.items(stem).values():  # inputs reach the kernel as data, so all of them must be data
         assert '"object"' not in json.dumps([encode(trial) for trial in item.inputs(0)])

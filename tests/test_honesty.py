@@ -10,14 +10,15 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import checks, exercise
-from course_lib.checks import honesty
-from course_lib.checks.observe import observe
-from course_lib.grading import grade
-from course_lib.grading.kernels import make_kernel
+from course_tools import exercise
+from course_tools.grading import grade
+from course_tools.grading.kernels import make_kernel
+from course_tools.items import registry
+from course_tools.judging import honesty
+from course_tools.judging.observe import observe
 
 BLEU, SOFTMAX, LSTM, BLOCK = (
-    checks.find(name)[1] for name in ("bleu", "softmax", "lstm_step", "EncoderBlock")
+    registry.find(name)[1] for name in ("bleu", "softmax", "lstm_step", "EncoderBlock")
 )
 ANSWER = "def bleu(candidates, references, max_n=4):\n    return {}\n"
 SCORE = ANSWER.format("corpus_bleu(candidates, references).score")

@@ -14,8 +14,8 @@ if sys.platform != "linux":
 from hostile_notebooks import as_bytes, cases
 from odd_notebooks import ALL, NONE, POINTS, RIGHT, SOLUTION, STEM, notebook
 
-from course_lib import exercise
-from course_lib.grading import classroom, submissions
+from course_tools import exercise
+from course_tools.grading import classroom, submissions
 
 pytestmark = pytest.mark.slow
 CASES = cases()

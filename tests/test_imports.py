@@ -1,4 +1,5 @@
-"""Imports run one way: a part of course_lib imports only what is listed for it here."""
+"""Imports run one way: course_lib imports nothing of course_tools, and a part of either package imports only
+what is listed for it here."""
 
 import ast
 import graphlib
@@ -9,33 +10,32 @@ import nbformat
 import pytest
 
 ROOT = Path(__file__).parents[1]
-TEACHING = {"claims", "data", "decoding", "metrics", "models", "plots", "shapes", "training", "widgets"}
-TOOLS = {"answers", "authoring", "backups", "bootstrap", "checks", "cli", "exercise", "exports", "grading",
-         "installed", "lab", "markdown", "saving", "terminal", "update"}
+PACKAGES = ("course_lib", "course_tools")
 
-# Everything may import runtime and its own part.
-MAY_IMPORT = {
+# Everything may import course_lib.runtime and its own part.
+LIBRARY = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "claims": set(),
-    "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"},
-    "widgets": {"plots"},
-    "checks": TEACHING, "exercise": set(), "markdown": set(), "saving": set(), "backups": set(),
-    "benchmarks": {"checks", "data", "decoding", "exercise", "grading", "models"},
-    "terminal": set(), "update": {"backups", "exercise"},
-    "answers": {"checks", "exercise"},
-    "capstone": {"answers", "checks", "data", "decoding", "metrics", "plots"},
-    "grading": TEACHING | {"backups", "checks", "exercise", "markdown"},
-    "authoring": {"backups", "capstone", "checks", "claims", "data", "exercise", "markdown", "plots",
-                  "saving"},
-    "exports": {"authoring", "bootstrap", "checks", "exercise", "grading"},
-    "cli": TEACHING | TOOLS,
-    "jupyter": set(), "bootstrap": {"installed"}, "installed": set(), "lab": {"bootstrap", "installed"},
+    "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"}, "widgets": {"plots"},
 }
-HELPERS = TEACHING | {"runtime"}  # the small package that lessons import
-FOR_EXERCISES = {"checks", "answers", "capstone"}  # what their cells import beyond that
+TOOLS = {    # beside all of course_lib
+    "items": {"judging"}, "judging": {"items"}, "old_names": {"answers", "capstone", "judging"},
+    "exercise": set(), "markdown": set(), "saving": set(), "backups": set(), "terminal": set(),
+    "jupyter": set(), "installed": set(), "bootstrap": {"installed"}, "lab": {"bootstrap", "installed"},
+    "update": {"backups", "exercise"},
+    "answers": {"exercise", "items", "judging"},
+    "capstone": {"answers", "items", "judging"},
+    "grading": {"backups", "exercise", "items", "judging", "markdown"},
+    "learner": {"backups", "exercise", "grading", "items", "judging"},
+    "benchmarks": {"exercise", "grading", "items", "judging"},
+    "authoring": {"backups", "capstone", "exercise", "items", "judging", "markdown", "saving"},
+    "exports": {"authoring", "bootstrap", "exercise", "grading", "items", "judging"},
+}
+TOOLS["cli"] = {*TOOLS} - {"benchmarks", "old_names"}
+FOR_EXERCISES = {"judging", "answers", "capstone"}    # what their cells import beyond course_lib
 
 
 def imported(source, package=()):
-    """The parts of course_lib that a module or cell imports.  package: its own, ('course_lib', 'data')."""
+    """{(package, part)} of both packages that a module or cell imports; package: its own, as a tuple."""
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -46,26 +46,32 @@ def imported(source, package=()):
             names = [[*base, alias.name] for alias in node.names]
         else:
             continue
-        found |= {name[1] if len(name) > 1 else "everything" for name in names if name[:1] == ["course_lib"]}
+        found |= {(name[0], name[1] if len(name) > 1 else "everything")
+                  for name in names if name[0] in PACKAGES}
     return found
 
 
-def part(path):
-    """The part of course_lib that a file belongs to."""
-    return path.relative_to(ROOT / "course_lib").parts[0].removesuffix(".py")
+def place(path):
+    """(package, part) of a file."""
+    package, part = path.relative_to(ROOT).parts[:2]
+    return package, part.removesuffix(".py")
 
 
-FILES = [path for path in sorted((ROOT / "course_lib").rglob("*.py"))
-         if path != ROOT / "course_lib/__init__.py" and "templates" not in path.parts]
+FILES = [path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))
+         if path.parent != ROOT / package or path.name != "__init__.py"]
+FILES = [path for path in FILES if "templates" not in path.parts]
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_module_imports_only_what_its_part_may(path):
-    assert part(path) in MAY_IMPORT, f"say in tests/test_imports.py what {part(path)} may import"
-    package = ("course_lib", *path.relative_to(ROOT / "course_lib").parts[:-1])
-    allowed = MAY_IMPORT[part(path)] | {"runtime", part(path)}
-    beyond = imported(path.read_text(encoding="utf-8"), package) - allowed
-    assert not beyond, f"{part(path)} may not import {beyond} of course_lib"
+    package, part = place(path)
+    rules = LIBRARY if package == "course_lib" else TOOLS
+    assert part in rules, f"say in tests/test_imports.py what {part} may import"
+    allowed = {(package, other) for other in {*rules[part], part}} | {("course_lib", "runtime")}
+    if package == "course_tools":
+        allowed |= {("course_lib", other) for other in LIBRARY}
+    beyond = imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1]) - allowed
+    assert not beyond, f"{package}.{part} may not import {beyond}"
 
 
 @pytest.mark.parametrize("path", [path for folder in ("notebooks", "solutions", "exercises")
@@ -74,18 +80,20 @@ def test_a_module_imports_only_what_its_part_may(path):
 def test_a_notebook_imports_helpers_and_no_tools(path):
     cells = [cell.source for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
     found = set().union(*(imported(source) for source in cells if not source.startswith(("!", "%"))))
-    beyond = set() if path.parent.name == "notebooks" else FOR_EXERCISES
+    allowed = set() if path.parent.name == "notebooks" else FOR_EXERCISES
     if path.stem.startswith("00"):
-        beyond = {"checks"}
-    assert found and found <= HELPERS | beyond, f"not for notebooks: {found - HELPERS - beyond}"
+        allowed = {"judging"}
+    beyond = found - {("course_lib", part) for part in LIBRARY} - {("course_tools", part) for part in allowed}
+    assert found and not beyond, f"not for notebooks: {beyond}"
 
 
-def test_the_map_tells_what_the_helper_package_is_and_how_large():
-    sentence = re.search(r"Lessons import a small helper package of about ([\d,]+) lines: (.*?)\. ",
+def test_the_helper_package_is_small_and_the_map_says_how_large():
+    sentence = re.search(r"`course_lib` is what notebooks import, about ([\d,]+) lines: (.*?)\. ",
                          (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
-    assert set(re.findall(r"`(\w+)`", sentence[2])) == HELPERS
-    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in FILES if part(path) in HELPERS)
-    assert abs(lines / int(sentence[1].replace(",", "")) - 1) < 0.1, f"it has {lines} lines"
+    assert set(re.findall(r"`(\w+)`", sentence[2])) == set(LIBRARY)
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines())
+                for path in (ROOT / "course_lib").rglob("*.py"))
+    assert lines <= 4700 and abs(lines / int(sentence[1].replace(",", "")) - 1) < 0.1, f"it has {lines} lines"
 
 
 def test_the_map_names_files_that_are_there():
@@ -93,8 +101,11 @@ def test_the_map_names_files_that_are_there():
     rows = [row for row in text.splitlines() if re.match(r"\| \d+ \|", row)]
     named = [name for row in rows for name in re.findall(r"`([\w/]+(?:\.py|/))`", row.split("|")[3])]
     assert len(rows) > 10 and len(named) > 15
+    named += re.findall(r"`(course_(?:lib|tools)/[\w/.]*)`", text)
     for name in named:
-        assert list((ROOT / "course_lib").glob(name.replace("NN", "[0-9][0-9]").replace("name", "*"))), name
+        pattern = name.replace("NN", "[0-9][0-9]").replace("name", "*").rstrip("/")
+        folder = ROOT if name.startswith("course_") else ROOT / "course_tools"
+        assert list(folder.glob(pattern)), name
 
 
 def test_no_files_import_each_other_in_a_circle():
@@ -119,11 +130,22 @@ def used_modules(path, modules):
 
 
 @pytest.mark.parametrize("source, found", [
-    ("from course_lib import plots", {"plots"}), ("import course_lib.grading.grade", {"grading"}),
-    ("from course_lib.models import rnn", {"models"}), ("from ..checks import judge", {"checks"}),
-    ("from . import spec", {"models"}), ("from .. import runtime", {"runtime"}),
-    ("import course_lib", {"everything"}),
-    ("def f():\n    from ..grading import grade", {"grading"}), ("import torch", set()),
+    ("from course_lib import plots", {("course_lib", "plots")}),
+    ("import course_tools.grading.grade", {("course_tools", "grading")}),
+    ("from course_lib.models import rnn", {("course_lib", "models")}),
+    ("from ..items import registry", {("course_tools", "items")}),
+    ("from . import spec", {("course_tools", "judging")}),
+    ("from .. import exercise", {("course_tools", "exercise")}),
+    ("import course_lib", {("course_lib", "everything")}),
+    ("def f():\n    from ..grading import grade", {("course_tools", "grading")}), ("import torch", set()),
 ])
 def test_an_import_is_found_however_it_is_written(source, found):
-    assert imported(source, ("course_lib", "models")) == found
+    assert imported(source, ("course_tools", "judging")) == found
+
+
+def test_a_notebook_from_before_the_split_finds_what_it_imports():
+    from course_lib.answers import earlier_answers
+    from course_lib.checks import check
+
+    from course_tools import answers, judging
+    assert check is judging.check and earlier_answers is answers.earlier_answers

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 import websocket
 
-from course_lib import lab
+from course_tools import lab
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGIN = "export PATH=/usr/bin:/bin\n"    # what /etc/profile does on Debian
@@ -36,7 +36,7 @@ def server(tmp_path_factory):
            "SHELL": "/bin/bash", "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}"}
     log = home / "log"
     with open(log, "w") as printed:
-        line = [sys.executable, "-m", "course_lib.lab", "--no-browser"]
+        line = [sys.executable, "-m", "course_tools.lab", "--no-browser"]
         process = subprocess.Popen(line, cwd=home, env=env, stdin=subprocess.DEVNULL, stdout=printed,
                                    stderr=subprocess.STDOUT)
     patience = time.monotonic() + 90
@@ -81,7 +81,8 @@ def test_the_terminal_finds_the_course_command(server):
 def test_a_learner_sees_what_a_learner_needs(server):
     listed = {entry["name"] for entry in json.loads(server.get("/api/contents/"))["content"]}
     assert {"README.md", "notebooks", "exercises"} <= listed
-    assert not listed & {"solutions", "tests", "course_lib", "Makefile", "pyproject.toml", "CONTRIBUTING.md"}
+    assert not listed & {"solutions", "tests", "course_lib", "course_tools", "Makefile", "pyproject.toml",
+                         "CONTRIBUTING.md"}
     shown = "/api/contents/notebooks/images/00_road.svg?content=0"    # in README.md
     assert json.loads(server.get(shown))["name"]
 

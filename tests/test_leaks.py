@@ -17,7 +17,7 @@ if sys.platform != "linux":
 
 from test_sandbox import BY_ROOT, ordinary
 
-from course_lib import exercise
+from course_tools import exercise
 
 pytestmark = pytest.mark.slow
 HARM = ["import os\nos.fork()\nwhile True: pass",
@@ -25,8 +25,8 @@ HARM = ["import os\nos.fork()\nwhile True: pass",
         "import os\nos.fork() or os.setsid()\nwhile True: pass"]
 GRADER = f"""
 import json, os, sys, time
-from course_lib.grading.kernels import protocol
-from course_lib.grading.kernels.fork_client import supervisors
+from course_tools.grading.kernels import protocol
+from course_tools.grading.kernels.fork_client import supervisors
 supervisors.start(without=json.loads(sys.argv[1]))
 kept = []
 for source in {HARM[:2]!r} if sys.argv[2] == "bombs" else {HARM[2:]!r}:

@@ -10,8 +10,9 @@ import nbformat
 import pytest
 from lint_rules import ROOT
 
-from course_lib import checks, exercise
 from course_lib.runtime import static
+from course_tools import exercise
+from course_tools.items import registry
 
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
@@ -36,7 +37,7 @@ def test_a_notebook_keeps_the_rule(rule, path):
 
 def test_every_exercise_has_its_lesson_solution_and_checks():
     assert [path.stem for path in LESSONS][:2] == ["00_start_here", "01_long_term_dependency"]
-    assert [path.stem for path in SOLUTIONS] == checks.stems() == [path.stem for path in EXERCISES]
+    assert [path.stem for path in SOLUTIONS] == registry.stems() == [path.stem for path in EXERCISES]
     assert {path.stem for path in SOLUTIONS} <= {path.stem for path in LESSONS}
 
 
@@ -160,7 +161,7 @@ BITES = {
         [[text("[a](../exercises/01_long_term_dependency.ipynb)")],
          [text("[b](02_convolutional_sequences.ipynb)")]]),
     "checks_point_to_headings": (
-        [text(f"## {item.where}") for item in checks.items("01_long_term_dependency").values()],
+        [text(f"## {item.where}") for item in registry.items("01_long_term_dependency").values()],
         [[text("## Elsewhere")]]),
 }
 

@@ -11,7 +11,7 @@ import short_capstone
 from lint_rules import ROOT, code
 from move_widgets import widget_calls
 
-from course_lib import exercise
+from course_tools import exercise
 
 STORED = [path for folder in ("notebooks", "solutions")    # the last lessons take longest: they start first
           for path in sorted((ROOT / folder).glob("*.ipynb"), reverse=True)]
@@ -94,7 +94,7 @@ def test_an_exercise_fails_in_every_check_and_half_answered_it_is_put_to_work(co
         said = cells[number] or "nothing: the check passes"
         assert f"✗ {name}" in said, f"cell {number} says {said}"
         assert ("not answered yet" in said) == (name not in planted), f"cell {number} says {said}"
-        assert "course_lib/checks" not in said, f"a traceback:\n{said}"
+        assert "course_tools/judging" not in said, f"a traceback:\n{said}"
     work = put_to_work(empty)
     assert work and not any(cells[number] for number in work), printed[-6000:]
 

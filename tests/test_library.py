@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from course_lib import exercise, runtime
+from course_lib import runtime
 from course_lib.shapes import check_shapes
 from course_lib.training import clip_gradient, fit
+from course_tools import exercise
 
 
 @pytest.fixture(autouse=True)

@@ -7,7 +7,6 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from course_lib.benchmarks.transformer_baselines import copy_block
 from course_lib.data.text import prose, subwords
 from course_lib.models.attention import attend_with_cache, attention, causal_mask
 from course_lib.models.lm import (
@@ -21,6 +20,7 @@ from course_lib.models.lm import (
     perplexity,
 )
 from course_lib.models.positional import positional_encoding
+from course_tools.benchmarks.transformer_baselines import copy_block
 
 
 def model(causal, N=2, **sizes):

@@ -4,9 +4,9 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.benchmarks.transformer_baselines import copy_block
 from course_lib.models.attention import causal_mask, padding_mask
 from course_lib.models.transformer import DecoderBlock, EncoderBlock, FeedForward, parameter_count
+from course_tools.benchmarks.transformer_baselines import copy_block
 
 CLOSE = {"rtol": 0, "atol": 1e-5}
 SIZES = [(8, 2, 12), (6, 3, 6), (4, 1, 20)]

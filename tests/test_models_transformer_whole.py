@@ -6,13 +6,13 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib.benchmarks.transformer_baselines import copy_block
 from course_lib.data.vocab import BOS, EOS, PAD
 from course_lib.decoding import beam_search, greedy_batch
 from course_lib.models.attention import causal_mask
 from course_lib.models.positional import positional_encoding
 from course_lib.models.transformer import Dropout, Transformer
 from course_lib.training import sequence_loss
+from course_tools.benchmarks.transformer_baselines import copy_block
 
 CLOSE = {"rtol": 0, "atol": 1e-5}
 

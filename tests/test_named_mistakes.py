@@ -7,12 +7,13 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import checks, decoding, metrics, training
-from course_lib.checks.judge import examine
+from course_lib import decoding, metrics, training
 from course_lib.data import batches
 from course_lib.models import attention as attentions
 from course_lib.models import convolution, lm, norm, positional, residual, transformer
 from course_lib.models.attention import MultiHeadAttention, attention
+from course_tools.items import registry
+from course_tools.judging.judge import examine
 
 CASES = []
 
@@ -594,16 +595,16 @@ ignoring("path_length", "layer_ignored", convolution.path_length, layer="recurre
 ignoring("path_length", "always_n", lambda n, layer, kernel_size=3: n)
 ignoring("pad_batch", "pads_with_zero", batches.pad_batch, pad_id=0)
 ignoring("teacher_forcing", "pad_id_taken_as_0", batches.teacher_forcing, pad_id=0)
-ignoring("sequence_loss", "padding_is_zero", checks.find("sequence_loss")[1].reference, pad_id=0)
-ignoring("sequence_loss", "counts_padding", checks.find("sequence_loss")[1].reference, pad_id=-100)
+ignoring("sequence_loss", "padding_is_zero", registry.find("sequence_loss")[1].reference, pad_id=0)
+ignoring("sequence_loss", "counts_padding", registry.find("sequence_loss")[1].reference, pad_id=-100)
 ignoring("greedy_decode", "never_stops_without_eos", decoding.greedy_decode, max_len=10 ** 6)
 ignoring("greedy_decode", "bos_and_eos_fixed", decoding.greedy_decode, bos_id=1, eos_id=2)
 ignoring("greedy_decode", "never_stops", decoding.greedy_decode, eos_id=-1)
 ignoring("bleu", "always_four", metrics.bleu, max_n=4)
-ignoring("attend", "mask_ignored", checks.find("attend")[1].reference, mask=None)
+ignoring("attend", "mask_ignored", registry.find("attend")[1].reference, mask=None)
 ignoring("softmax", "always_the_first_axis", attentions.softmax, dim=0)
 ignoring("attention", "mask_ignored", attention, mask=None)
-ignoring("style_embedding", "one_head", checks.find("style_embedding")[1].reference, h=1)
+ignoring("style_embedding", "one_head", registry.find("style_embedding")[1].reference, h=1)
 ignoring("batch_norm", "eps_fixed", norm.batch_norm, eps=1e-5)
 ignoring("layer_norm", "eps_left_out", norm.layer_norm, eps=0.0)
 ignoring("sublayer", "always_pre", residual.sublayer, order="pre")
@@ -619,11 +620,11 @@ ignoring("parameter_count", "d_ff_taken_as_4_d_model", transformer.parameter_cou
 ignoring("parameter_count", "one_block_each", transformer.parameter_count, N=1)
 ignoring("parameter_count", "six_blocks_each", transformer.parameter_count, N=6)
 ignoring("parameter_count", "embedding_forgotten", transformer.parameter_count, vocab=0)
-SMOOTHED = checks.find("label_smoothing_loss")[1].reference
+SMOOTHED = registry.find("label_smoothing_loss")[1].reference
 ignoring("label_smoothing_loss", "epsilon_fixed", SMOOTHED, epsilon=0.1)
 ignoring("label_smoothing_loss", "padding_taken_as_zero", SMOOTHED, pad_id=0)
 ignoring("label_smoothing_loss", "counts_the_padding", SMOOTHED, pad_id=-100)
-RATE = checks.find("warmup_rate")[1].reference
+RATE = registry.find("warmup_rate")[1].reference
 ignoring("warmup_rate", "warmup_taken_as_4000", RATE, warmup_steps=4000)
 ignoring("warmup_rate", "d_model_taken_as_512", RATE, d_model=512)
 ignoring("beam_search", "beam_ignored", decoding.beam_search, beam=1)
@@ -662,5 +663,5 @@ built("Transformer", "one_head_each", transformer.Transformer, h=1)
 
 @pytest.mark.parametrize("item, answer, mistake", CASES)
 def test_a_mistake_gets_its_name(item, answer, mistake):
-    verdict = examine(checks.find(item)[1], answer)
+    verdict = examine(registry.find(item)[1], answer)
     assert verdict.mistake == mistake, verdict

@@ -15,11 +15,13 @@ import pytest
 import torch
 from page_checks import FAINT, LEVELS, WIDER
 
-from course_lib import exercise, plots
-from course_lib.capstone import report as capstone
-from course_lib.grading.reports import evidence, overview, pages, report
-from course_lib.grading.reports.gradebook import Gradebook
-from course_lib.grading.submissions import Submission
+from course_lib import plots
+from course_tools import exercise
+from course_tools.capstone import report as capstone
+from course_tools.grading.reports import evidence, overview, report
+from course_tools.grading.reports import feedback_pages as pages
+from course_tools.grading.reports.gradebook import Gradebook
+from course_tools.grading.submissions import Submission
 
 FIRST, FIFTH = "01_long_term_dependency", "05_query_key_value"
 WORTH = {FIRST: {"rnn_step": 2, "truncated_states": 1}, FIFTH: {"softmax": 1, "attention": 3}}

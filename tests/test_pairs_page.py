@@ -1,8 +1,8 @@
 """The page of thirty pairs is what the grammar gives, and its pictures draw every link."""
 
 from course_lib import plots
-from course_lib.authoring import pairs_page
 from course_lib.data.english_korean import translate
+from course_tools.authoring import pairs_page
 
 DOCS = pairs_page.Path(__file__).parents[1] / "docs"
 
@@ -11,7 +11,7 @@ def test_the_page_is_what_the_grammar_gives():
     some = pairs_page.thirty()
     assert len(set(some)) == 30
     there = (DOCS / "english_korean.md").read_text(encoding="utf-8")
-    assert there == pairs_page.page(some), "run python -m course_lib.authoring.pairs_page docs"
+    assert there == pairs_page.page(some), "run python -m course_tools.authoring.pairs_page docs"
     pictures = sorted(DOCS.glob("english_korean_*.png"))
     assert len(pictures) == 6 and all(f"({path.name})" in there for path in pictures)
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in pictures)

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from course_lib import plots, saving, widgets
+from course_lib import plots, widgets
+from course_tools import saving
 
 FONT = Path(plots.__file__).parent / "data" / "fonts" / "CourseHangul.ttf"
 

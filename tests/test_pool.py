@@ -15,7 +15,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("the limits of a worker are those of Linux", allow_module_level=True)
 
-from course_lib.grading import limits, pool
+from course_tools.grading import limits, pool
 
 HARM = {"asleep": "took more than 2 s", "deaf": "took more than 2 s",
         "hungry": "needed more than 0.3 GB of memory",

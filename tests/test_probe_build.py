@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from course_lib.checks.observe import decode, observe
+from course_tools.judging.observe import decode, observe
 
 
 class Counting(nn.Module):

@@ -21,8 +21,8 @@ import tqdm
 if sys.platform != "linux":
     pytest.skip("the sandbox is made of what Linux has", allow_module_level=True)
 
-from course_lib import grading  # noqa: E402
-from course_lib.grading.sandbox import cgroups, landlock, policy, seccomp, selftest, syscalls  # noqa: E402
+from course_tools import grading
+from course_tools.grading.sandbox import cgroups, landlock, policy, seccomp, selftest, syscalls
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = Path(__file__).with_name("sandbox_attempts.py")
@@ -94,8 +94,9 @@ def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("outside")
     kept = Path(tqdm.__file__).parent / "contrib"  # amid what may be read; a class could lie there as well
     secrets = {"submission": folder / "submission", "results": folder / "results",
-               "check": policy.COURSE / "checks" / "lesson_01_long_term_dependency.py",
-               "model": policy.COURSE / "models" / "rnn.py", "training": policy.COURSE / "training.py",
+               "check": policy.PACKAGES[1] / "items" / "lesson_01_long_term_dependency.py",
+               "model": policy.PACKAGES[0] / "models" / "rnn.py",
+               "training": policy.PACKAGES[0] / "training.py",
                "solution": ROOT / "solutions" / "01_long_term_dependency.ipynb",
                "exercise": ROOT / "exercises" / "01_long_term_dependency.ipynb",
                "an answer's package": Path(importlib.util.find_spec("sacrebleu").origin)}
@@ -124,7 +125,7 @@ def ordinary():
 
 
 VICTIM = """import time
-from course_lib.grading.sandbox import syscalls
+from course_tools.grading.sandbox import syscalls
 syscalls.hide_memory()
 print("ready", flush=True)
 time.sleep(300)
@@ -231,7 +232,7 @@ def test_a_layer_that_says_yes_and_does_nothing_is_not_told(name, without, monke
     assert after.replace(USER, "") == before.replace(USER, "").replace(f"{name}, ", "")
 
 
-TELL_LAYERS = """from course_lib.grading.sandbox import policy, selftest, syscalls
+TELL_LAYERS = """from course_tools.grading.sandbox import policy, selftest, syscalls
 if {sham}:
     syscalls.hide_memory = lambda: None
 syscalls.hide_memory()
@@ -262,8 +263,8 @@ def test_what_may_be_read_holds_no_answer(tmp_path):
     whole, parts = policy.readable_paths([tmp_path])
     within = [path for path in whole if Path(path) in (ROOT, *ROOT.parents)]
     assert not within
-    for name in ("solutions", "exercises", "notebooks", "tests", "course_lib/models", "course_lib/cli.py",
-                 "course_lib/training.py", "course_lib/checks/judge.py", ".git"):
+    for name in ("solutions", "exercises", "notebooks", "tests", "course_lib/models", "course_tools/cli.py",
+                 "course_lib/training.py", "course_tools/judging/judge.py", ".git"):
         path = ROOT / name
         assert not any(path == Path(one) or Path(one) in path.parents for one in whole), name
 

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 from traitlets.config import Config
 
-from course_lib import exercise, saving
+from course_tools import exercise, saving
 
 CONFIG = Path(saving.__file__).parent / "jupyter" / "jupyter_server_config.py"
 PYTHON = {**saving.KERNEL["language_info"], "version": "3.11.2"}

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from course_lib.benchmarks import transformer
+from course_tools.benchmarks import transformer
 
 
 @pytest.fixture(scope="module")

@@ -5,16 +5,16 @@ import random
 import pytest
 import torch
 
-from course_lib import checks
-from course_lib.checks.judge import examine, judge
-from course_lib.checks.match import same_result
-from course_lib.checks.observe import in_float64
-from course_lib.checks.parts import parts
-from course_lib.grading.question import Question
 from course_lib.models.attention import attention
+from course_tools.grading.question import Question
+from course_tools.items import registry
+from course_tools.judging.judge import examine, judge
+from course_tools.judging.match import same_result
+from course_tools.judging.observe import in_float64
+from course_tools.judging.subsets import parts
 
 ITEMS = [pytest.param(item, id=f"{stem[:2]}-{name}")
-         for stem in checks.stems() for name, item in checks.items(stem).items()]
+         for stem in registry.stems() for name, item in registry.items(stem).items()]
 # Mistakes that do the same on a part of the inputs, so that one may be told for the other there.
 ALIKE = {"causal_conv1d": [{"only_the_present", "along_the_batch"}],
          "DecoderBlock": [{"self_attention_unmasked", "both_masks_ignored"},
@@ -86,7 +86,7 @@ def test_the_message_says_on_which_part_and_what_is_true_of_the_others():
                 scores = scores + mask if mask_wrong else scores.masked_fill(~mask, -torch.inf)
             return scores.softmax(-1) @ V, scores.softmax(-1)
         return answer
-    item = checks.find("attention")[1]
+    item = registry.find("attention")[1]
     start = item.mistakes["no_scale"].sentence
     part = "\n    (Your results match this mistake exactly on inputs without a mask. "
     told = examine(item, without_scale(mask_wrong=True))
@@ -100,14 +100,14 @@ def test_the_message_says_on_which_part_and_what_is_true_of_the_others():
 def test_one_result_alone_names_nothing():
     """There is only one trial with B = 1, where this is what lacks the axis of the queries."""
     def answer(lengths, m):
-        right = checks.find("padding_mask")[1].reference(lengths, m)
+        right = registry.find("padding_mask")[1].reference(lengths, m)
         return right[:, 0] if len(lengths) == 1 else right
-    assert examine(checks.find("padding_mask")[1], answer).mistake is None
+    assert examine(registry.find("padding_mask")[1], answer).mistake is None
 
 
 def test_parts_come_from_the_inputs():
     def within(name):
-        item = checks.find(name)[1]
+        item = registry.find(name)[1]
         single = [trial for trial in item.inputs(0) if not in_float64(trial)][:-1]
         question = Question(item, 0)
         expected = [question.observe(item.reference, trial, item.probe, False) for trial in single]
@@ -122,7 +122,7 @@ def test_parts_come_from_the_inputs():
 
 
 def test_a_right_answer_is_never_compared_with_a_mistake():
-    item = checks.find("attention")[1]
+    item = registry.find("attention")[1]
     question, asked = Question(item, 0), []
 
     def observe(answer, *how, **more):

@@ -5,8 +5,8 @@ import subprocess
 
 import pytest
 
-from course_lib import exercise, update
-from course_lib.update import UpdateError, from_folder, from_git
+from course_tools import exercise, update
+from course_tools.update import UpdateError, from_folder, from_git
 
 STEM = "01_long_term_dependency"
 SHEET, LESSON = f"exercises/{STEM}.ipynb", f"notebooks/{STEM}.ipynb"

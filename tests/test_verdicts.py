@@ -8,18 +8,18 @@ import pytest
 import torch
 from torch import nn
 
-from course_lib import checks
-from course_lib.checks.judge import examine
-from course_lib.checks.probes import build_with
 from course_lib.decoding import beam_search
 from course_lib.models import convolution, decoder_only, lm, residual
 from course_lib.models.attention import MultiHeadAttention, attention, causal_mask, self_attention
 from course_lib.models.positional import positional_encoding
 from course_lib.models.transformer import EncoderBlock, FeedForward, Transformer, parameter_count
+from course_tools.items import registry
+from course_tools.judging.judge import examine
+from course_tools.judging.probes import build_with
 
 
 def say(name, answer):
-    return examine(checks.find(name)[1], answer)
+    return examine(registry.find(name)[1], answer)
 
 
 def test_torchs_not_implemented_is_an_error_and_no_empty_cell():
@@ -181,7 +181,7 @@ def test_a_length_penalty_is_taken_for_no_other(penalty, name, seed):
                 break
         found = max(ended, key=lambda one: one[0] / penalty(len(one[1]) - 1, alpha)) if ended else live[0]
         return [word for word in found[1][1:] if word != eos_id]
-    verdict = examine(checks.find("beam_search")[1], search, seed)
+    verdict = examine(registry.find("beam_search")[1], search, seed)
     assert not verdict.passed and verdict.mistake == name
 
 

@@ -1,0 +1,190 @@
+"""Record what an answer does with given inputs, as plain numbers.
+
+This half of a check runs beside the answer, in the learner's kernel.  It knows no right result and decides
+nothing: it only calls the answer, as probes.py says, and encodes the result as JSON (`encode`, `decode`).
+"""
+
+import base64
+import functools
+import traceback
+import warnings
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch.overrides import TorchFunctionMode
+
+from .probes import PROBES
+
+LARGEST = 1_000_000  # elements of one tensor; more would only slow the comparison down
+
+
+class Opaque:
+    """Stands for a value that is not a plain number, list or tensor: only its description is known."""
+
+    def __init__(self, description):
+        self.description = description
+
+    def __repr__(self):
+        return f"a {self.description}"
+
+
+def encode(value):
+    """A value as plain data for JSON; anything but numbers, texts and containers becomes a description."""
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, torch.Tensor):
+        return _encode_tensor(value)
+    if isinstance(value, np.generic):
+        return encode(value.item())
+    if isinstance(value, np.ndarray):
+        return {"object": "numpy array"}
+    if type(value) in (list, tuple, set):
+        kind = type(value).__name__
+        return {kind: [encode(part) for part in (sorted(value) if kind == "set" else value)]}
+    if type(value) is dict:
+        return {"dict": [[encode(key), encode(part)] for key, part in value.items()]}
+    return {"object": type(value).__name__}
+
+
+def _encode_tensor(tensor):
+    if tensor.numel() > LARGEST:
+        return {"object": f"tensor of shape {tuple(tensor.shape)}, too large to compare"}
+    data = tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+    return {"tensor": [str(tensor.dtype), list(tensor.shape), base64.b64encode(data).decode("ascii")]}
+
+
+def decode(plain):
+    """The value that `encode` wrote down; new tensors at every call.  Raises ValueError if malformed."""
+    if not isinstance(plain, dict):
+        return [decode(part) for part in plain] if isinstance(plain, list) else plain
+    (kind, content), = plain.items()
+    if kind == "tensor":
+        dtype, shape, data = content
+        data = bytearray(base64.b64decode(data))
+        dtype = getattr(torch, dtype.removeprefix("torch."))
+        return torch.frombuffer(data, dtype=dtype).reshape(shape) if data else torch.empty(shape, dtype=dtype)
+    if kind == "object":
+        return Opaque(content)
+    if kind == "dict":
+        return {decode(key): decode(part) for key, part in content}
+    if kind in ("list", "tuple", "set"):
+        return {"list": list, "tuple": tuple, "set": set}[kind](decode(part) for part in content)
+    raise ValueError(f"not written by encode: {kind}")
+
+
+def tensors(value):
+    """Every tensor in nested lists, tuples and dicts, in order."""
+    if isinstance(value, torch.Tensor):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else ()
+    return [tensor for part in parts for tensor in tensors(part)]
+
+
+def in_float64(trial):
+    """Whether inputs hold a tensor of float64."""
+    return any(tensor.dtype == torch.float64 for tensor in tensors(trial))
+
+
+# A reference that stands in for an earlier answer: how its calls are named in an observation, which of them
+# were called, and whether one is running.
+SUBSTITUTED = "substituted: "
+_substituted = {"called": set(), "running": False}
+
+
+def substitute(name, reference):
+    """The reference in place of an earlier answer called `name`; it records when it is called.
+
+    Calls that it makes itself are not recorded.  A class records that it is instantiated.
+    """
+    def noted(function):
+        @functools.wraps(function)
+        def call(*args, **more):
+            if _substituted["running"]:
+                return function(*args, **more)
+            _substituted["called"].add(SUBSTITUTED + name)
+            _substituted["running"] = True
+            try:
+                return function(*args, **more)
+            finally:
+                _substituted["running"] = False
+        return call
+    if not isinstance(reference, type):
+        return noted(reference)
+    return type(reference.__name__, (reference,), {"__init__": noted(reference.__init__)})
+
+
+def substituted_calls(observations):
+    """The names of the substituted references that an answer called."""
+    calls = {name for seen in observations for name in seen["calls"]}
+    return {name.removeprefix(SUBSTITUTED) for name in calls if name.startswith(SUBSTITUTED)}
+
+
+class _Calls(TorchFunctionMode):
+    """Records the name of every torch function that runs."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = set()
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        self.names.add(getattr(function, "__name__", ""))
+        return function(*args, **(kwargs or {}))
+
+
+def observe(answer, inputs, probe="call", gradients=True):
+    """Call `answer` on copies of `inputs` and record what happened, as plain data.
+
+    inputs: {"name": value} in the order of the signature.  Returns {"output", "inputs" (as they are
+    after the call), "gradients" (of a fixed weighted sum of the outputs; None where none flows),
+    "calls" (torch functions that ran, and substituted references), "error" (None, or type, message, line)}.
+    Gradients are computed in float32 only.  Warnings of torch are not shown.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return _observed(answer, inputs, probe, gradients and not in_float64(inputs))
+
+
+def _observed(answer, inputs, probe, gradients):
+    seen = {"output": None, "inputs": None, "gradients": None, "calls": [], "error": None}
+    given = decode(encode(inputs))
+    _substituted.update(called=set(), running=False)
+    try:
+        with _Calls() as calls:
+            output = PROBES[probe](answer, given)
+        seen.update(output=encode(output), inputs=encode(given),
+                    calls=sorted(calls.names | _substituted["called"]))
+    except (Exception, SystemExit) as problem:
+        seen.update(error=explain(problem), calls=sorted(_substituted["called"]))
+    if gradients and not seen["error"]:
+        try:
+            seen["gradients"] = _gradients(answer, inputs, probe)
+        except (Exception, SystemExit) as problem:
+            seen["gradients"] = {"object": f"{type(problem).__name__}: {problem}"[:500]}
+    return seen
+
+
+@torch.enable_grad()  # a notebook may have switched them off for all that follows
+def _gradients(answer, inputs, probe):
+    given = decode(encode(inputs))
+    leaves = [tensor.requires_grad_() for tensor in tensors(given) if tensor.is_floating_point()]
+    total = 0.0
+    for tensor in tensors(PROBES[probe](answer, given)):
+        if tensor.is_floating_point() and tensor.requires_grad:
+            generator = torch.Generator().manual_seed(0)
+            weights = torch.randn(tensor.shape, generator=generator, dtype=torch.float64).to(tensor.dtype)
+            total = total + (tensor * weights).sum()
+    if not isinstance(total, torch.Tensor):
+        return None
+    return encode([torch.zeros_like(leaf) if grad is None else grad for leaf, grad in
+                   zip(leaves, torch.autograd.grad(total, leaves, allow_unused=True), strict=True)])
+
+
+def explain(problem):
+    """An exception as plain data: its type, its message, and the learner's line that raised it."""
+    line, root = "", Path(__file__).parents[2]
+    course = (str(root / "course_lib"), str(root / "course_tools"))
+    for frame in traceback.extract_tb(problem.__traceback__):
+        if "site-packages" not in frame.filename and not frame.filename.startswith(course):
+            line = frame.line or line
+    return {"type": type(problem).__name__, "message": str(problem)[:500], "line": (line or "")[:200]}
