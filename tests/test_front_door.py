@@ -34,7 +34,8 @@ students = pytest.mark.parametrize("student", STUDENTS)
 
 CHECK_ALL = """
 import contextlib, io, json, sys
-from course_lib import checks, cli
+from course_tools import cli
+from course_tools.items import registry
 found = []
 for stem in registry.stems():
     sys.argv, printed = ["course", "check", stem[:2], "--json"], io.StringIO()

@@ -25,8 +25,8 @@ by `python -m course_tools.authoring.pairs_page docs`. If you read Korean, ask o
   a particle and its noun, the tense and the verb. The articles *a*, *an*, *the* have no partner in Korean.
 
 What a sentence says need not be likely; doctors may cry in the kitchen. If you find a fault, the rules
-stand in `course_lib/data/grammar/`, and `tests/test_english_korean.py` holds sentences translated by hand:
-add yours.
+stand in `course_lib/data/grammar/`, and `tests/data/test_english_korean.py` holds sentences translated
+by hand: add yours.
 """
 
 

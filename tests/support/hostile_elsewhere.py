@@ -1,6 +1,6 @@
 """The hostile, broken and odd notebooks with this grader and with nbgrader: the table in docs/teaching.md.
 
-    python tests/hostile_elsewhere.py [--only WORD] > table.md        takes a quarter of an hour, as root
+    python tests/support/hostile_elsewhere.py [--only WORD] > table.md    takes 15 minutes, as root
 
 nbgrader runs notebooks as whoever calls it, so it gets its own processes, file names of its own to
 spoil (HOME, the course folder) and limits on memory; still, run this where nothing of value is.

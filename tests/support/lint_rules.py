@@ -12,7 +12,7 @@ from course_tools.authoring import shown, stored
 from course_tools.authoring.book import gathered
 from course_tools.items import registry
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MIDDLE = ["The idea", "By hand", "From formula to code", "Look inside", "Put it to work", "Where it breaks"]
 SECTIONS = ["The problem", *MIDDLE, "Claims, checked", "Since then", "Summary", "Exercises", "References"]
 FIRST_SECTIONS = ["The trouble", *MIDDLE, "What the sources say", "Summary", "Exercises", "References"]

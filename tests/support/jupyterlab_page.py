@@ -16,7 +16,7 @@ import numpy as np
 from jupyter_client import BlockingKernelClient
 from PIL import Image
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 TOKEN = "a-token-of-this-test"
 # every cell is on the page, seen or not
 SETTINGS = {"notebook-extension/tracker": '{"windowingMode": "none"}'}

@@ -24,8 +24,8 @@ if sys.platform != "linux":
 from course_tools import grading
 from course_tools.grading.sandbox import cgroups, landlock, policy, seccomp, selftest, syscalls
 
-ROOT = Path(__file__).parents[1]
-SCRIPT = Path(__file__).with_name("sandbox_attempts.py")
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "tests" / "support" / "sandbox_attempts.py"
 BY_ROOT = os.geteuid() == 0
 USER = "own user, " * BY_ROOT
 # (layers left out, grading as an ordinary user)

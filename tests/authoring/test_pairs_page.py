@@ -4,7 +4,7 @@ from course_lib import plots
 from course_lib.data.english_korean import translate
 from course_tools.authoring import pairs_page
 
-DOCS = pairs_page.Path(__file__).parents[1] / "docs"
+DOCS = pairs_page.Path(__file__).parents[2] / "docs"
 
 
 def test_the_page_is_what_the_grammar_gives():
