@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from attention_cases import CLOSE, seeded, some_mask  # noqa: F401
 
 from course_lib.models.attention import (
     additive_score,
@@ -17,25 +18,10 @@ from course_lib.models.attention import (
     softmax_jacobian,
 )
 
-CLOSE = {"rtol": 0, "atol": 1e-5}
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(0)
-
-
 # ---------------------------------------------------------------- attention (lesson 05)
 
 BATCHES = [(), (1,), (2,), (2, 3)]
 SIZES = [(3, 5, 4, 6), (5, 3, 4, 2), (4, 4, 4, 4), (1, 1, 1, 1)]    # n, m, d_k, d_v
-
-
-def some_mask(*shape):
-    """True = may attend; every query may attend to something."""
-    mask = torch.rand(shape) < 0.5
-    mask[..., 0] = True
-    return mask
 
 
 @pytest.mark.parametrize("batch", BATCHES)

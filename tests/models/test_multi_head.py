@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torch.nn.functional as F
-from test_attention import CLOSE, seeded, some_mask  # noqa: F401
+from attention_cases import CLOSE, seeded, some_mask  # noqa: F401
 from torch import nn
 
 from course_lib.models.attention import (
