@@ -12,7 +12,7 @@ import zipfile
 
 import pytest
 import yaml
-from test_exports import environment, is_results, run_autograder
+from gradescope_runs import environment, is_results, run_autograder
 
 from course_tools import exercise, exports
 from course_tools.exports import release
@@ -92,7 +92,7 @@ def test_course_grade_of_a_class(tmp_path):
 
 @LINUX
 def test_course_grade_of_the_solutions_as_an_ordinary_user(tmp_path):
-    from test_sandbox import BY_ROOT, ordinary
+    from sandbox_layers import BY_ROOT, ordinary
     command = ["course", "grade", ROOT / "solutions", "--out", tmp_path / "out", "--json"]
     as_expected(json.loads(done(command, preexec_fn=ordinary if BY_ROOT else None))["submissions"], "right")
 

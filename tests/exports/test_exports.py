@@ -7,12 +7,12 @@ import os
 import re
 import subprocess
 import sys
-import venv
 import zipfile
 
 import pytest
 import torch
 import yaml
+from gradescope_runs import environment, is_results, run_autograder
 
 from course_tools import bootstrap, cli, exercise, exports, grading
 from course_tools.exports import github, gradescope, lms, release
@@ -56,19 +56,6 @@ def course(monkeypatch, capsys):
             cli.main()
         return (end.value.code, *capsys.readouterr())
     return run
-
-
-def environment(folder, root):
-    """What a shell has where the course at `root` is installed; the environment is made in `folder`."""
-    venv.create(folder, with_pip=False, symlinks=True)
-    packages = next(folder.glob("lib/python*/site-packages"))
-    (packages / "course.pth").write_text("\n".join([str(root), *filter(os.path.isdir, sys.path[1:])]))
-    command = folder / "bin" / "course"
-    command.write_text(f'#!/bin/sh\nexec "{folder}/bin/python" -m course_tools.cli "$@"\n')
-    command.chmod(0o755)
-    kept = {key: value for key, value in os.environ.items()
-            if not key.startswith(("COURSE_", "PYTEST_", "GITHUB_")) and key != "PYTHONPATH"}
-    return {**kept, "VIRTUAL_ENV": str(folder), "PATH": f"{folder}/bin{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.fixture(scope="module")
@@ -203,21 +190,6 @@ def test_nbgrader_explains_a_wrong_answer_and_takes_off_its_points(tmp_path):
 
 # ---------------------------------------------------------------- Gradescope
 
-def is_results(found):
-    """Gradescope's format: its names, and nothing else."""
-    assert set(found) <= {"score", "execution_time", "output", "output_format", "test_output_format",
-                          "test_name_format", "visibility", "stdout_visibility", "extra_data", "tests",
-                          "leaderboard"}
-    assert isinstance(found["score"], (int, float)) and isinstance(found["output"], str)
-    assert found["visibility"] == "visible" and found["stdout_visibility"] == "hidden"
-    for test in found["tests"]:
-        assert set(test) <= {"score", "max_score", "status", "name", "name_format", "number", "output",
-                             "output_format", "tags", "visibility", "extra_data"}
-        assert 0 <= test["score"] <= test["max_score"] and test["status"] in ("passed", "failed")
-        assert test["name"] and isinstance(test["output"], str) and test["visibility"] == "visible"
-    return {test["name"]: test["score"] for test in found["tests"]}
-
-
 @pytest.fixture(scope="module")
 def autograder(tmp_path_factory):
     """What lies in /autograder once Gradescope has unpacked the zip."""
@@ -234,14 +206,6 @@ def autograder(tmp_path_factory):
     for name in ("submission", "results"):
         (folder / name).mkdir()
     return folder
-
-
-def run_autograder(autograder):
-    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
-    done = subprocess.run([autograder / "source" / "run_autograder"], capture_output=True, text=True, cwd="/",
-                          env={**variables, "AUTOGRADER": str(autograder), "COURSE_PYTHON": sys.executable})
-    assert done.returncode == 0, done.stderr
-    return json.loads((autograder / "results" / "results.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("kernels are forked on Linux only", allow_module_level=True)
 
+from sandbox_layers import BY_ROOT, expected, ordinary
 from test_grading import (
     CLASS,
     FULL,
@@ -33,7 +34,6 @@ from test_grading import (
     notebook,
     wait_for,
 )
-from test_sandbox import BY_ROOT, expected, ordinary
 
 from course_tools import exercise
 from course_tools.grading import classroom, grade

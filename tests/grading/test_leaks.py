@@ -15,7 +15,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("kernels are forked on Linux only", allow_module_level=True)
 
-from test_sandbox import BY_ROOT, ordinary
+from sandbox_layers import BY_ROOT, ordinary
 
 from course_tools import exercise
 

@@ -21,12 +21,13 @@ import tqdm
 if sys.platform != "linux":
     pytest.skip("the sandbox is made of what Linux has", allow_module_level=True)
 
+from sandbox_layers import BY_ROOT, OFFERED, expected, ordinary
+
 from course_tools import grading
-from course_tools.grading.sandbox import cgroups, landlock, policy, seccomp, selftest, syscalls
+from course_tools.grading.sandbox import landlock, policy, seccomp, selftest, syscalls
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "tests" / "support" / "sandbox_attempts.py"
-BY_ROOT = os.geteuid() == 0
 USER = "own user, " * BY_ROOT
 # (layers left out, grading as an ordinary user)
 CONFIGURATIONS = [("", False), ("Landlock", False), ("seccomp", False), ("namespaces", False),
@@ -44,33 +45,6 @@ NETWORK = {"connect by TCP", "connect by path", "connect by abstract name", "sen
 SYSTEM = {"make shared memory that stays", "make memory that no limit counts", "make a user namespace"}
 
 
-def works(attempt):
-    """Whether this machine lets a process do that."""
-    child = os.fork()
-    if not child:
-        try:
-            attempt()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitpid(child, 0)[1] == 0
-
-
-def user_and_mounts():
-    syscalls.unshare(syscalls.NEWNS | syscalls.NEWPID | (0 if BY_ROOT else syscalls.NEWUSER))
-    syscalls.mount(None, "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
-
-
-OFFERED = {"namespaces": works(user_and_mounts), "Landlock": works(landlock.Landlock),
-           "seccomp": seccomp.known(), "cgroup": cgroups.place() is not None}
-
-
-def expected(without=(), as_ordinary=False):
-    """What must be told here with these layers left out; not `own user`: that hangs on where Python lies.
-    as_ordinary: by the user that root turns into, who may make no control group."""
-    without = [*without, *["cgroup"] * (as_ordinary and BY_ROOT)]
-    held = [name for name, offered in OFFERED.items() if offered and name not in without]
-    return ", ".join([*held, "limits"]) if held else "limits only"
 
 
 def must_hold(told, name):
@@ -115,13 +89,6 @@ def world(tmp_path_factory):
            "path": str(folder / "socket"), "abstract": f"course-test-{os.getpid()}"}
     for one in listeners:
         one.close()
-
-
-def ordinary():
-    """Be a user without any rights; the files stay one's own, as they are for whoever unpacked the course."""
-    syscalls.unshare(syscalls.NEWUSER)
-    for name, text in (("setgroups", "deny"), ("uid_map", "1000 0 1"), ("gid_map", "1000 0 1")):
-        Path("/proc/self", name).write_text(text)
 
 
 VICTIM = """import time
