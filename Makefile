@@ -34,10 +34,12 @@ grade: ## grade a class (SUBMISSIONS=submissions/ OUT=grades/)
 
 check: ## the fast part of `make test`, under two minutes
 	$(TEST) python -m ruff check .
+	$(TEST) python -m mypy
 	$(TEST) python -m pytest -m "not lessons and not browser and not slow"
 
-test: ## set up, and test everything: lint, unit tests, every lesson, the grader, the browser
+test: ## set up, and test everything: lint, types, unit tests, every lesson, the grader, the browser
 	$(TEST) python -m ruff check .
+	$(TEST) python -m mypy
 	$(TEST) python -m pytest tests/test_lessons.py -n 2 --maxschedchunk 1
 	$(TEST) python -m pytest -m "not lessons" -n 2 --dist loadgroup
 
@@ -63,7 +65,7 @@ bench: ## compare the speed of the Transformer with torch's, and of the grader w
 ## To tidy up
 
 clean: ## remove caches and what was generated, keep .venv
-	@rm -rf site artefacts build dist *.egg-info .pytest_cache .ruff_cache
+	@rm -rf site artefacts build dist *.egg-info .pytest_cache .ruff_cache .mypy_cache
 	@find . -name .venv -prune -o -type d \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
 distclean: clean ## clean, and remove .venv
