@@ -5,7 +5,7 @@ A set-up cell takes what earlier exercises had the learner build, in one line:
     MultiHeadAttention, causal_mask = earlier_answers("MultiHeadAttention", "causal_mask")
 
 A grader provides the references instead, so that no grade depends on another exercise.  This file is all
-that a submission can read of the package, and it contains no answer; parts.py finds and checks them.
+that a submission can read of the package, and it contains no answer; collect.py finds and checks them.
 """
 
 handed_over = {}  # {name: reference}, while an exercise is being graded
@@ -18,11 +18,11 @@ def earlier_answers(*names, folder=".", here=None):
     here: globals() of this notebook, to take the answers to its own items from its cells.
     An answer that passes its check is the learner's own; any other is the library's.  Prints which.
     """
-    found = handed_over
-    if not found.keys() >= set(names):
+    answers = handed_over
+    if not answers.keys() >= set(names):
         from .collect import gather
-        found = gather(names, folder, here)
-    return found[names[0]] if len(names) == 1 else tuple(found[name] for name in names)
+        answers = gather(names, folder, here)
+    return answers[names[0]] if len(names) == 1 else tuple(answers[name] for name in names)
 
 
 def hand_over(source, names):

@@ -20,8 +20,8 @@ from ..judging.judge import examine
 
 
 @dataclass
-class Part:
-    """A function or class that a graded item asks for.
+class CollectedAnswer:
+    """The function or class that a graded item asks for: the learner's, or the library's in its place.
 
     why: why it is not the learner's, empty if it is.  file: the name of its source in tracebacks.
     """
@@ -44,64 +44,66 @@ class Part:
         return f"· {self.name}: the library's, because {self.why}"
 
 
-class Parts(dict):
-    """{name: function or class} of the requested items; `parts` has the Part of each."""
+class Collection(dict):
+    """{name: function or class} of the requested items; `collected` has the CollectedAnswer of each."""
 
     def __init__(self, folder, here):
         super().__init__()
-        self.folder, self.here, self.parts = Path(folder), here or {}, {}
-        self._known = {}  # {name: Part} of these and of those that they use
-        self._notebooks = {}  # {stem: what `_read` found}
+        self.folder, self.here, self.collected = Path(folder), here or {}, {}
+        self._known = {}  # {name: CollectedAnswer} of these and of those that they use
+        self._notebooks = {}  # {stem: what `_read` returned}
 
     def add(self, name):
         """Add the item of that name, and print whose it is."""
-        part = self.parts[name] = self._part(name)
-        self[name] = part.answer
-        print(part.line)
+        known = self.collected[name] = self._collected(name)
+        self[name] = known.answer
+        print(known.line)
 
-    def _part(self, name):
-        """The Part of an item, checked with the parts that it uses and those that were added before."""
+    def _collected(self, name):
+        """The answer to an item, checked with the answers that it uses and those that were added before."""
         if name not in self._known:
             stem, item = registry.find(name)
             if getattr(self.here.get(name), "__module__", None) == "__main__":
                 self._known[name] = of_this_notebook(stem, item, self.here[name])
             else:
-                used = [self._part(other) for other in (*item.uses, *item.handed)]
+                used = [self._collected(other) for other in (*item.uses, *item.handed)]
                 self._known[name] = self._from_file(stem, item, used)
         return self._known[name]
 
     def _from_file(self, stem, item, used):
-        """The Part of an item of another notebook; prints which of those in `used` are the library's."""
+        """The answer to an item of another notebook; prints which of those in `used` are the library's."""
         if stem not in self._notebooks:
             self._notebooks[stem] = _read(self.folder / f"{stem}.ipynb")
         sources, imports, why = self._notebooks[stem]
-        part = Part(item.name, stem, item.reference, why, f"exercise {stem[:2]}, {item.name}")
+        collected = CollectedAnswer(item.name, stem, item.reference, why, f"exercise {stem[:2]}, {item.name}")
         source = sources.get(item.name, "")
-        if part.mine:
-            part.why = _unusable(stem, item, source)
-        if part.mine:
-            _try(part, item, source, imports, {name: known.answer for name, known in self._known.items()})
+        if collected.mine:
+            collected.why = _unusable(stem, item, source)
+        if collected.mine:
+            earlier = {name: known.answer for name, known in self._known.items()}
+            _try(collected, item, source, imports, earlier)
         for other in used:
-            if part.mine and not other.mine and re.search(rf"\b{other.name}\b", source):
+            if collected.mine and not other.mine and re.search(rf"\b{other.name}\b", source):
                 print(f"{other.line}; your {item.name} uses it")
-        return part
+        return collected
 
 
 def gather(names, folder=".", here=None):
-    """The Parts of these names.  Prints a line for each; arguments as those of `earlier_answers`."""
-    parts = Parts(folder, here)
+    """The Collection of these names.  Prints a line for each; arguments as those of `earlier_answers`."""
+    collection = Collection(folder, here)
     for name in names:
-        parts.add(name)
-    return parts
+        collection.add(name)
+    return collection
 
 
 def of_this_notebook(stem, item, answer):
-    """The Part for an answer in a cell of this notebook."""
+    """The CollectedAnswer for an answer in a cell of this notebook."""
     verdict = examine(item, answer)
     if not verdict.passed:
-        return Part(item.name, stem, item.reference, _why(verdict))
+        return CollectedAnswer(item.name, stem, item.reference, _why(verdict))
     code = getattr(getattr(answer, "forward", answer), "__code__", None)
-    return Part(item.name, stem, answer, file=code.co_filename if code else "")  # each cell is a file
+    file = code.co_filename if code else ""  # each cell is a file
+    return CollectedAnswer(item.name, stem, answer, file=file)
 
 
 def _read(path):
@@ -133,24 +135,24 @@ def _unusable(stem, item, source):
     return f"yours does not count: {borrowed}" if borrowed else ""
 
 
-def _try(part, item, source, imports, earlier):
-    """Put the learner's answer into `part` if it passes, otherwise the reason why it does not."""
-    names = {"__name__": f"exercise_{part.stem[:2]}", "math": math, "torch": torch, "nn": nn, "F": F}
+def _try(collected, item, source, imports, earlier):
+    """Put the learner's answer into `collected` if it passes, otherwise the reason why it does not."""
+    names = {"__name__": f"exercise_{collected.stem[:2]}", "math": math, "torch": torch, "nn": nn, "F": F}
     nowhere = io.StringIO()
     try:
         with (contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere),
               torch.random.fork_rng(devices=[])):
             exec(imports, names)
             names |= earlier
-            answer = _defined(source, part, names)
+            answer = _defined(source, collected, names)
             verdict = examine(item, answer)
     except (Exception, SystemExit) as problem:  # whatever a learner's cell may raise
-        part.why = f"yours raises {type(problem).__name__}: {one_line(problem)}"
+        collected.why = f"yours raises {type(problem).__name__}: {one_line(problem)}"
         return
     if verdict.passed:
-        part.answer = answer
+        collected.answer = answer
     else:
-        part.why = f"{_why(verdict)} (course check {part.stem[:2]})"
+        collected.why = f"{_why(verdict)} (course check {collected.stem[:2]})"
 
 
 def _why(verdict):
@@ -160,13 +162,14 @@ def _why(verdict):
     return f"yours does not pass yet: {one_line(verdict.message)}"
 
 
-def _defined(source, part, names):
-    """Run an answer cell, so that tracebacks show its lines under `part.file`."""
-    linecache.cache[part.file] = len(source), None, source.splitlines(keepends=True), part.file
-    exec(compile(source, part.file, "exec"), names)
-    if part.name not in names:
-        raise NameError(f"the cell does not define {part.name}")
-    return names[part.name]
+def _defined(source, collected, names):
+    """Run an answer cell, so that tracebacks show its lines under `collected.file`."""
+    file = collected.file
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    exec(compile(source, file, "exec"), names)
+    if collected.name not in names:
+        raise NameError(f"the cell does not define {collected.name}")
+    return names[collected.name]
 
 
 def one_line(text):

@@ -16,7 +16,7 @@ from course_lib.data.vocab import PAD
 from course_lib.runtime import seed as set_seed
 from course_lib.runtime import static
 
-from ..answers.collect import Part, of_this_notebook
+from ..answers.collect import CollectedAnswer, of_this_notebook
 from ..items import registry
 from .translator import BEAM, ENGLISH, KOREAN, Translator
 
@@ -41,8 +41,8 @@ class CapstoneError(Exception):
 @dataclass
 class Result:
     """The result of training.  losses: one for each step.  right: the fraction of held-out sentences that are
-    translated exactly.  parts: the Part of each item.  ran: the names of the learner's parts that the model
-    runs."""
+    translated exactly.  parts: the CollectedAnswer of each item.  ran: the names of the learner's parts that
+    the model runs."""
 
     translator: Translator
     losses: list
@@ -73,20 +73,21 @@ def train(parts, Transformer, label_smoothing_loss, warmup_rate, beam_search=Non
     GOAL (saying how far it is).
     """
     seed = set_seed(seed)
-    found = dict(parts.parts)
+    collected = dict(parts.collected)
     for name, answer in {"Transformer": Transformer, "label_smoothing_loss": label_smoothing_loss,
                          "warmup_rate": warmup_rate, "beam_search": beam_search, "train": loop}.items():
         part = _part(registry.items(STEM)[name], answer)
-        found[part.name] = part
+        collected[part.name] = part
         print(part.line)
-    with _pointing(list(found.values())):
-        return _train({name: part.answer for name, part in found.items()}, list(found.values()), steps, seed)
+    answers = {name: part.answer for name, part in collected.items()}
+    with _pointing(list(collected.values())):
+        return _train(answers, list(collected.values()), steps, seed)
 
 
 def _part(item, answer):
-    """The Part for an answer to exercise 12; for None, the library's."""
+    """The CollectedAnswer for an answer to exercise 12; for None, the library's."""
     if answer is None:
-        return Part(item.name, STEM, item.reference, "it was not passed to capstone.train")
+        return CollectedAnswer(item.name, STEM, item.reference, "it was not passed to capstone.train")
     return of_this_notebook(STEM, item, answer)
 
 

@@ -14,7 +14,7 @@ from course_lib.models.transformer import Transformer
 from course_lib.training import label_smoothing_loss, warmup_rate
 from course_lib.training import train as loop
 from course_tools import capstone, exercise
-from course_tools.answers.collect import Part
+from course_tools.answers.collect import CollectedAnswer
 from course_tools.capstone import report, trainer
 from course_tools.capstone.components import EXERCISES
 from course_tools.capstone.translator import Translator
@@ -40,7 +40,7 @@ def hand_in(tmp_path):
 
 def test_all_solutions_together_are_all_ones_own(capsys):
     parts = capstone.gather(SOLUTIONS)
-    assert list(parts) == NAMES and all(part.mine for part in parts.parts.values())
+    assert list(parts) == NAMES and all(part.mine for part in parts.collected.values())
     assert capsys.readouterr().out.count("✓") == len(NAMES)
 
 
@@ -53,12 +53,12 @@ def test_later_parts_run_on_the_learners_earlier_ones(tmp_path, hand_in):
     assert seen["split_heads"] is parts["split_heads"] is not registry.find("split_heads")[1].reference
     assert seen["merge_heads"] is parts["merge_heads"]
     assert type(parts["EncoderBlock"](8, 2, 16).attention) is heads
-    assert not parts.parts["attention"].mine and seen["attention"] is parts["attention"]
+    assert not parts.collected["attention"].mine and seen["attention"] is parts["attention"]
 
 
 def test_where_there_is_nothing_the_library_stands_in(tmp_path, capsys):
     parts = capstone.gather(tmp_path)
-    assert list(parts) == NAMES and not any(part.mine for part in parts.parts.values())
+    assert list(parts) == NAMES and not any(part.mine for part in parts.collected.values())
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(NAMES) and all(line.startswith("· ") for line in lines)
     assert "there is no 03_seq2seq.ipynb beside this notebook" in lines[0]
@@ -75,7 +75,7 @@ def test_where_there_is_nothing_the_library_stands_in(tmp_path, capsys):
 ])
 def test_an_answer_that_does_not_pass_costs_nothing_else(tmp_path, hand_in, source, why):
     hand_in("09_multi_head_attention", split_heads=source)
-    found = capstone.gather(tmp_path).parts
+    found = capstone.gather(tmp_path).collected
     assert why in found["split_heads"].why and "\n" not in found["split_heads"].line
     assert found["merge_heads"].mine and found["MultiHeadAttention"].mine
     assert found["split_heads"].answer is registry.find("split_heads")[1].reference
@@ -84,7 +84,7 @@ def test_an_answer_that_does_not_pass_costs_nothing_else(tmp_path, hand_in, sour
 def test_a_broken_notebook_costs_its_own_parts(tmp_path, hand_in):
     hand_in("09_multi_head_attention")
     (tmp_path / "08_self_attention_and_masks.ipynb").write_text("{", encoding="utf-8")
-    found = capstone.gather(tmp_path).parts
+    found = capstone.gather(tmp_path).collected
     assert "incomplete or damaged" in found["causal_mask"].why and found["split_heads"].mine
 
 
@@ -192,7 +192,7 @@ def test_an_error_points_to_the_part_it_arose_in(small, tmp_path, hand_in):
     assert "too wide" in source
     hand_in("06_batch_vs_layer_norm", layer_norm=source)
     parts = capstone.gather(tmp_path)
-    assert parts.parts["layer_norm"].mine
+    assert parts.collected["layer_norm"].mine
     with pytest.raises(trainer.CapstoneError) as raised:
         train(parts)
     lines = raised.value._render_traceback_()
@@ -291,8 +291,9 @@ def test_the_right_translation_counts(model, monkeypatch):
 def test_the_page_tells_whose_is_what(model, tmp_path, capsys, monkeypatch):
     shown = []
     monkeypatch.setattr(report, "display", shown.append)
-    parts = [Part("attention", "05_query_key_value", None), Part("split_heads", "09_x", None),
-             Part("add_positions", "10_x", None, "yours raises <b>")]
+    parts = [CollectedAnswer("attention", "05_query_key_value", None),
+             CollectedAnswer("split_heads", "09_x", None),
+             CollectedAnswer("add_positions", "10_x", None, "yours raises <b>")]
     result = trainer.Result(Translator(model, greedy_decode), [3.0, 2.0] * 20, 0.97, parts, {"split_heads"})
     picture = capstone.page(result, tmp_path / "mine.html", sentences=["they are cats", "a drogon <i>"])
     html = (tmp_path / "mine.html").read_text(encoding="utf-8")

@@ -280,7 +280,7 @@ def test_a_model_of_the_solutions_parts_gets_a_live_page(capsys):
     translator = Translator(model.eval(), parts["greedy_decode"])
     _, difference = browser.twin(translator, trainer.SAMPLES)
     assert difference < 1e-5
-    html = report.draw(trainer.Result(translator, [2.0, 1.0], 0.5, list(parts.parts.values()), set()))
+    html = report.draw(trainer.Result(translator, [2.0, 1.0], 0.5, list(parts.collected.values()), set()))
     assert 'id="weights"' in html and html.count('class="own"') == len(parts)
 
 
