@@ -7,13 +7,13 @@ learners see them.
 import contextlib
 import json
 
-from . import exercise
+from . import exercise, files
 from .backups import keep
 from .grading import GradingError
 from .grading.classroom import known
 from .grading.grade import Reading, Settings, fresh_seed
 from .grading.merge import points
-from .grading.reports.gradebook import Gradebook, write
+from .grading.reports.gradebook import Gradebook
 from .grading.submissions import Submission
 from .grading.workers import grade_all
 from .items import registry
@@ -96,7 +96,7 @@ def hint(stem, item, everything=False):
         shown, before = {}, 0
     count = len(steps) if everything else min(max(before, 0) + 1, len(steps))
     with contextlib.suppress(OSError):  # a hint is worth showing even if its number cannot be stored
-        write(memory, json.dumps({**shown, f"{stem}/{item}": count}))
+        files.write(memory, json.dumps({**shown, f"{stem}/{item}": count}))
     return steps[:count], len(steps)
 
 
@@ -108,7 +108,7 @@ def reset(stem):
     text, mine, backup = exercise.text(exercise.pristine(stem)), path_of(stem), None
     if mine.exists():
         backup = keep(mine, exercise.ROOT)
-    write(mine, text)
+    files.write(mine, text)
     return backup
 
 

@@ -7,7 +7,7 @@ the old one, and the answers are copied from there.
 import contextlib
 import subprocess
 
-from . import exercise
+from . import exercise, files
 from .backups import keep
 
 NOTEBOOKS = ("notebooks/", "exercises/")  # what learners run and fill in
@@ -91,7 +91,7 @@ def _fill(path, old, before):
             cell.source = answered[name]
             moved.append(name)
     if moved:
-        path.write_text(exercise.text(sheet), encoding="utf-8", newline="\n")
+        files.write(path, exercise.text(sheet))
     return moved
 
 

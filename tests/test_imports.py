@@ -12,7 +12,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("course_lib", "course_tools")
 
-# Everything may import course_lib.runtime and its own part.
+# Everything may import course_lib.runtime and its own part; all of course_tools its EVERYWHERE too.
 LIBRARY = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "claims": set(),
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"}, "widgets": {"plots"},
@@ -30,6 +30,8 @@ TOOLS = {    # beside all of course_lib
     "authoring": {"backups", "capstone", "exercise", "items", "judging", "markdown", "saving"},
     "exports": {"authoring", "bootstrap", "exercise", "grading", "items", "judging"},
 }
+EVERYWHERE = {"files", "templates"}    # one atomic writer, one Jinja
+TOOLS |= {part: set() for part in EVERYWHERE}
 TOOLS["cli"] = {*TOOLS} - {"benchmarks", "old_names"}
 FOR_EXERCISES = {"judging", "answers", "capstone"}    # what their cells import beyond course_lib
 
@@ -70,8 +72,16 @@ def test_a_module_imports_only_what_its_part_may(path):
     allowed = {(package, other) for other in {*rules[part], part}} | {("course_lib", "runtime")}
     if package == "course_tools":
         allowed |= {("course_lib", other) for other in LIBRARY}
+        allowed |= {("course_tools", other) for other in EVERYWHERE}
     beyond = imported(path.read_text(encoding="utf-8"), path.relative_to(ROOT).parts[:-1]) - allowed
     assert not beyond, f"{package}.{part} may not import {beyond}"
+
+
+def test_files_are_replaced_and_jinja_is_set_up_in_one_place_each():
+    def using(pattern):
+        return {path.name for path in FILES if re.search(pattern, path.read_text(encoding="utf-8"))}
+    assert using(r"\bos\.(replace|rename)\(|\.with_name\(f\"\.") == {"files.py"}
+    assert using(r"\bimport jinja2\b|\bfrom jinja2\b") == {"templates.py"}
 
 
 @pytest.mark.parametrize("path", [path for folder in ("notebooks", "solutions", "exercises")

@@ -4,6 +4,7 @@ import contextlib
 import io
 import tempfile
 
+from .. import files
 from ..capstone import gather, report, train
 from ..items import registry
 from . import stored
@@ -18,7 +19,7 @@ def capstone(keys, fresh=False):
     """
     path = stored.ROOT / "notebooks" / "capstone.html"
     result = trained() if fresh or not path.exists() else report.stored(path.read_text(encoding="utf-8"))
-    path.write_text(report.draw(result, mine=False), encoding="utf-8")
+    files.write(path, report.draw(result, mine=False))
     print(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
 
 

@@ -2,12 +2,12 @@
 
 import hashlib
 import itertools
-import os
 
 import nbformat
 
 from course_lib.claims import sanitized
 
+from .. import files
 from ..exercise import ROOT
 from ..saving import KERNEL, LIVE
 
@@ -131,11 +131,4 @@ def write(notebook, path):
     """Store a notebook in normal form, all or nothing.  Returns whether the file changed."""
     notebook = normalise(notebook)
     nbformat.validate(notebook)
-    text = nbformat.writes(notebook).rstrip("\n") + "\n"
-    if path.exists() and path.read_text(encoding="utf-8") == text:
-        return False
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.write_text(text, encoding="utf-8", newline="\n")
-    beside.replace(path)
-    return True
+    return files.update(path, nbformat.writes(notebook).rstrip("\n") + "\n")

@@ -4,12 +4,12 @@ import base64
 import math
 from pathlib import Path
 
-import jinja2
 from IPython.display import display
 
 from course_lib import plots
 from course_lib.decoding import greedy_decode
 
+from .. import files, templates
 from . import browser
 from .trainer import BATCH, GOAL, LONGEST, SAMPLES, SHOWN, Result
 from .translator import Translator
@@ -25,7 +25,7 @@ def page(result, path="my_transformer.html", sentences=(*SHOWN, SENTENCE)):
     """
     learning, looking = curve(result), maps(result)
     pictures = [_inline(picture) for picture in (learning, looking) if picture]
-    Path(path).write_text(draw(result, sentences, pictures), encoding="utf-8")
+    files.write(path, draw(result, sentences, pictures))
     print(f"Your page: {Path(path).name}, beside this notebook. Open it in a browser.")
     if looking:
         display(learning)
@@ -112,8 +112,6 @@ def _inline(picture):
 
 
 def _template():
-    loader = jinja2.FileSystemLoader(Path(__file__).parent)
-    environment = jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                                     undefined=jinja2.StrictUndefined)
+    environment = templates.environment(Path(__file__).parent)
     environment.policies["json.dumps_kwargs"] = {"ensure_ascii": False, "separators": (",", ":")}
     return environment.get_template("report.html.j2")

@@ -7,13 +7,10 @@ other graders, lms.py exports the grades to Canvas and Moodle; templates/ holds 
 
 import contextlib
 import importlib
-import os
 import shutil
 from pathlib import Path
 
-import jinja2
-
-from .. import exercise
+from .. import exercise, files, templates
 
 TEMPLATES = Path(__file__).parent / "templates"
 PART = ".course-part"  # what is being written; a run that was killed leaves it behind
@@ -62,11 +59,10 @@ def resolve(key):
     return stem
 
 
-def template(name):
-    """A template of this package, for scripts and settings, not pages: nothing is escaped."""
-    environment = jinja2.Environment(loader=jinja2.FileSystemLoader(TEMPLATES), keep_trailing_newline=True,
-                                     undefined=jinja2.StrictUndefined, trim_blocks=True, autoescape=False)
-    return environment.get_template(name)
+def rendered(name, **values):
+    """The text of a script or of settings, from the template `name`.j2."""
+    made = templates.environment(TEMPLATES, escape=False).get_template(f"{name}.j2")
+    return made.render(values) + "\n"
 
 
 @contextlib.contextmanager
@@ -99,11 +95,5 @@ def new_file(target):
     target = Path(target)
     if target.exists() or target.is_symlink():
         raise ExportError(f"{target}: already exists. Remove it, or choose another name")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = target.with_name(f"{PART}.{os.getpid()}")
-    try:
+    with files.replacing(target) as part:
         yield part
-        os.replace(part, target)
-    except BaseException:
-        part.unlink(missing_ok=True)
-        raise

@@ -10,11 +10,11 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from .. import files
 from ..grading import GradingError
 from ..grading.classroom import grade_class
 from ..grading.merge import points
-from ..grading.reports.gradebook import write as write_whole
-from . import new_file, release, stems, template
+from . import new_file, release, rendered, stems
 
 SCRIPTS = ("setup.sh", "run_autograder")
 THEN = (1980, 1, 1, 0, 0, 0)  # the same course always gives the same zip
@@ -28,7 +28,7 @@ def write(out, target, only, grades):
         release.fill(Path(folder))
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in SCRIPTS:
-                _add(archive, name, template(f"{name}.j2").render(stems=only).encode(), 0o755)
+                _add(archive, name, rendered(name, stems=only).encode(), 0o755)
             for path in sorted(Path(folder).rglob("*")):
                 if path.is_file():
                     _add(archive, f"course/{path.relative_to(folder).as_posix()}", path.read_bytes(), 0o644)
@@ -81,7 +81,7 @@ def main(submission, target, *only):
         except GradingError as problem:  # no notebook in it, which every item reports
             print(problem, file=sys.stderr)
             graded = []
-    write_whole(target, json.dumps(results(graded, only), indent=1))
+    files.write(target, json.dumps(results(graded, only), indent=1))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ answers, and compares outside their process.  The check cells are the same.
 """
 
 from .. import exercise
-from . import ExportError, new_folder, stems, template
+from . import ExportError, new_folder, rendered, stems
 
 
 def write(out, target, only, grades):
@@ -15,7 +15,7 @@ def write(out, target, only, grades):
         raise ExportError("nbgrader makes its assignments from the solutions, but this copy of the course "
                           f"has none for {', '.join(lacking)}")
     with new_folder(out) as folder:
-        config = template("nbgrader_config.py.j2").render()
+        config = rendered("nbgrader_config.py")
         (folder / "nbgrader_config.py").write_text(config, encoding="utf-8")
         for stem in stems():
             notebook = exercise.read(exercise.ROOT / "solutions" / f"{stem}.ipynb")

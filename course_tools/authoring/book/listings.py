@@ -4,7 +4,7 @@ import shutil
 
 from .. import stored
 from . import gathered, sources
-from .words import PAGES, templates
+from .words import PAGES, pages
 
 DOCS = ["syllabus", "teaching"]    # of docs/, for teachers
 
@@ -21,7 +21,7 @@ def write(source, everything):
               "checked": gathered.checked, "measured": gathered.measured,
               "reference": gathered.reference, "numbers": {one.stem.split("_")[0]: one for one in lessons}}
     for template in sorted(PAGES.glob("*.md.j2")):
-        text = templates().get_template(template.name).render(values)
+        text = pages().get_template(template.name).render(values)
         sources.write(source / template.name.removesuffix(".j2"), text)
     for name in docs:
         text = (stored.ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")

@@ -6,9 +6,10 @@ import subprocess
 
 import nbformat
 
+from ... import files
 from ...exercise import pristine, read
 from .. import frames, stored
-from .words import _, templates
+from .words import _, pages
 
 SECTION = re.compile(r"\[([^][]+)\]\(([^()#\s:]*/)?(\w+)\.ipynb#([^)\s]+)\)")
 CELL = re.compile(r"\[([^][]+)\]\(#cell-id=([\w-]+)\)")    # JupyterLab's link to a cell
@@ -57,7 +58,7 @@ def page(path, notebook):
             _code(cell, after)
             if moving.get(cell.id):
                 pictures = frames.place(path, cell.id).relative_to(path.parent).as_posix()
-                form = templates().get_template("frames.html.j2").render(
+                form = pages().get_template("frames.html.j2").render(
                     cell=cell.id, shown=moving[cell.id], pictures=pictures)
                 cell.outputs.insert(0, nbformat.v4.new_output("display_data", {"text/html": form}))
     first = next((cell for cell in made.cells if cell.cell_type == "markdown"), None)
@@ -112,7 +113,7 @@ def embedded(path, source):
     """The HTML pages beside a notebook that a text links to, each in a frame of its own."""
     files = [path.parent / name for _text, name in HTML.findall(source)]
     titles = {file.name: TITLE.search(file.read_text(encoding="utf-8")) for file in files if file.exists()}
-    template = templates().get_template("embedded.html.j2")
+    template = pages().get_template("embedded.html.j2")
     return "".join("\n\n" + template.render(file=name, title=found[1] if found else name)
                    for name, found in titles.items())
 
@@ -134,6 +135,4 @@ def title(notebook):
 
 def write(path, text):
     """Write a source if it changed, so that Sphinx reads only what is new."""
-    if not path.exists() or path.read_text(encoding="utf-8") != text:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="\n")
+    files.update(path, text)

@@ -7,7 +7,7 @@ the keys.
 import os
 from pathlib import Path
 
-import jinja2
+from ... import templates
 
 LANGUAGE = os.environ.get("COURSE_LANGUAGE", "en")
 LOCALE = Path(__file__).parent / "locale"
@@ -31,9 +31,9 @@ def _(text):
     return WORDS.get(text, text)
 
 
-def templates():
+def pages():
     """Jinja with the language of this edition, for the templates in pages/."""
-    made = jinja2.Environment(loader=jinja2.FileSystemLoader(PAGES), trim_blocks=True, lstrip_blocks=True,
-                              undefined=jinja2.StrictUndefined, extensions=["jinja2.ext.i18n"])
+    made = templates.environment(PAGES, escape=False)
+    made.add_extension("jinja2.ext.i18n")
     made.install_gettext_callables(_, lambda one, many, n: _(one if n == 1 else many), newstyle=True)
     return made

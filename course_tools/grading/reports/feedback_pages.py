@@ -7,24 +7,15 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-import jinja2
+from ... import exercise, markdown, templates
 
-from ... import exercise, markdown
-
-TEMPLATES = Path(__file__).parent / "templates"
+TEMPLATES = templates.environment(Path(__file__).parent / "templates")
 KINDS = {"build": "what the lesson shows", "transfer": "what follows from the lesson and is not in it",
          "debug": "a planted bug to find and to repair"}
 HEADING = re.compile(r"^#+ *(.*)\n*")
 NO_EVIDENCE = {"difference": None, "inputs": None, "line": None}
 UNKNOWN = "Not an exercise of the course"
 SYNTAX = re.compile(r"\(line (\d+) of the cell\)")
-
-
-def template(name):
-    """A template of this package; all values are escaped unless the template says otherwise."""
-    loader = jinja2.FileSystemLoader(TEMPLATES)
-    return jinja2.Environment(loader=loader, autoescape=True, trim_blocks=True, lstrip_blocks=True,
-                              undefined=jinja2.StrictUndefined).get_template(f"{name}.html.j2")
 
 
 @dataclass(frozen=True)
@@ -57,11 +48,11 @@ def sheet(stem):
     return Sheet(title, tasks, kinds)
 
 
-def feedback(result, its_sheet, date=None, made=None):
+def feedback(result, its_sheet, date=None):
     """One student's page on one exercise.
 
     result: as `grade_notebook` returns it, with "student".  its_sheet: the exercise's Sheet.  date: when the
-    file was saved, in words.  made: the template, if many pages are written.
+    file was saved, in words.
     """
     stem = result["exercise"] or ""
     items = [{"answer": None, "section": None, "remark": None, **item, "raised": raising_line(item),
@@ -75,7 +66,7 @@ def feedback(result, its_sheet, date=None, made=None):
     known = {"message": None, **result, "number": stem.split("_")[0], "title": its_sheet.title,
              "items": items, "kinds": by_kind([result], {result["exercise"]: its_sheet}),
              "date": date, "lesson": f"notebooks/{stem}.ipynb", "address": published(stem)}
-    return (made or template("feedback")).render(known) + "\n"
+    return TEMPLATES.get_template("feedback.html.j2").render(known) + "\n"
 
 
 def by_kind(results, sheets):
@@ -141,4 +132,4 @@ def index(graded, hrefs):
     for one, href in zip(graded["submissions"], hrefs, strict=True):
         page = {**one, "href": href, "number": (one["exercise"] or "").split("_")[0]}
         students.setdefault(one["student"], []).append(page)
-    return template("index").render(students=students, graded=graded) + "\n"
+    return TEMPLATES.get_template("index.html.j2").render(students=students, graded=graded) + "\n"

@@ -3,13 +3,12 @@
 import contextlib
 import hashlib
 import json
-import os
 from pathlib import Path
 
+from ... import files
 from .. import GradingError
 from ..submissions import printable, safe
 
-PASSING = ".part"  # ends the name of a file that is being written
 MARKER = ".course-grades.json"  # says that the folder is ours, and how far the last run got
 
 
@@ -34,7 +33,7 @@ class Gradebook:
         if type(self.seed) is not int:
             self.seed, self.complete = None, True
         self._mark()
-        for half in self.folder.rglob(f".*{PASSING}"):  # of a run that was killed
+        for half in self.folder.rglob(f".*{files.PASSING}"):  # of a run that was killed
             with contextlib.suppress(OSError):
                 half.unlink()
 
@@ -68,30 +67,12 @@ class Gradebook:
     def write(self, path, text):
         """Write a file of the folder, completely or not at all, unless it has this content already."""
         try:
-            if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
-                write(path, text)
+            files.update(path, text)
         except OSError as problem:
             raise GradingError(f"{path}: cannot be written ({problem.strerror})") from None
 
     def _mark(self):
         self.write(self.folder / MARKER, json.dumps({"seed": self.seed, "complete": self.complete}))
-
-
-def write(path, text):
-    """Write text to `path` in one step: readers see either the old file or the new one."""
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    passing = path.with_name(f".{path.name[:60]}.{os.getpid()}{PASSING}")
-    try:
-        with open(passing, "wb") as file:
-            file.write(text.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(passing, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            passing.unlink()
-        raise
 
 
 def _read(path):

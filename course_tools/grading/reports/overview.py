@@ -4,7 +4,7 @@ import statistics
 from collections import Counter
 
 from ...items import registry
-from .feedback_pages import KINDS, by_kind, template
+from .feedback_pages import KINDS, TEMPLATES, by_kind
 
 BINS = 10  # bars of the distribution
 REASONS = 3  # shown for each item
@@ -36,10 +36,10 @@ def page(graded, sheets=None):
     again = sorted((reason for part in parts for item in part["items"] for reason in item["reasons"]
                     if reason["named"] and reason["count"] >= least), key=lambda reason: -reason["count"])
     kinds = by_kind([one for one in found if one["status"] == "graded" and one["exercise"] in sheets], sheets)
-    return template("overview").render(parts=parts, again=again[:AGAIN], students=students, least=least,
-                                       files=len(found), strange=sum(not one["exercise"] for one in found),
-                                       kinds=kinds, asks=KINDS, weak=weakest(kinds),
-                                       columns=COLUMNS, caution=graded.get("caution")) + "\n"
+    return TEMPLATES.get_template("overview.html.j2").render(
+        parts=parts, again=again[:AGAIN], students=students, least=least, files=len(found),
+        strange=sum(not one["exercise"] for one in found), kinds=kinds, asks=KINDS, weak=weakest(kinds),
+        columns=COLUMNS, caution=graded.get("caution")) + "\n"
 
 
 def weakest(kinds):

@@ -27,14 +27,14 @@ def summary(seed, results):
 
 def write_all(book, graded, results):
     """Write all files for the summary `graded` into the gradebook.  results: {submission: result}."""
-    made, hrefs = feedback_pages.template("feedback"), []
+    hrefs = []
     stems = {result["exercise"] for result in results.values()}
     sheets = {stem: feedback_pages.sheet(stem or "") for stem in stems}
     for submission, result in results.items():
         path = book.path(submission, ".html")
         hrefs.append(quote(path.relative_to(book.folder).as_posix()))
         date = feedback_pages.date_of(submission.path)
-        book.write(path, feedback_pages.feedback(result, sheets[result["exercise"]], date, made))
+        book.write(path, feedback_pages.feedback(result, sheets[result["exercise"]], date))
     book.write(book.folder / "results.json", json.dumps(graded, indent=1) + "\n")
     book.write(book.folder / "grades.csv", table(graded))
     book.write(book.folder / "junit.xml", junit(graded))
