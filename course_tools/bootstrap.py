@@ -4,6 +4,8 @@
     python3 course_tools/bootstrap.py lab [--port N] [--no-browser]
     python3 course_tools/bootstrap.py run [--extra test | site] -- COMMAND ...
 
+On Windows: py course_tools\\bootstrap.py lab, or a double click on lab.cmd.
+
 This file uses only the standard library and the syntax of Python 3.6: it runs before anything is
 installed, and a Python that is too old has to get far enough to say so. pip's own settings
 (PIP_INDEX_URL, PIP_EXTRA_INDEX_URL, pip.conf) are respected: on Linux, pip's default build of torch
@@ -25,6 +27,8 @@ OLDEST, NEWEST = (3, 11), (3, 14)    # every package of constraints.txt has whee
 PYTHONS = "Python %d.%d to %d.%d" % (OLDEST + NEWEST)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+WINDOWS = os.name == "nt"
+AGAIN = ("py -3.12 course_tools\\bootstrap.py lab" if WINDOWS else "make PYTHON=python3.12 lab")
 COMPILE = "import compileall, re, sysconfig; compileall.compile_dir(" \
           "sysconfig.get_path('purelib'), quiet=2, workers=0, rx=re.compile('[\\\\/]tests?[\\\\/]'))"
 NETWORK = ("pip could not reach its package index. Connect to the network, which only the set-up needs,\n"
@@ -43,7 +47,7 @@ CAUSES = [    # what a failed step printed, and what it means to a learner; the 
      "Copy the course to a folder of your own, and run the same command there."),
     (r"No matching distribution found for torch",
      "There is no build of torch for this machine and Python {version}. The course needs a 64-bit system.\n"
-     "Another version of Python may help: make PYTHON=python3.12 lab"),
+     "Another version of Python may help: " + AGAIN),
 ]
 
 
@@ -63,7 +67,19 @@ def check_python(version=sys.version_info):
     """Raise Trouble if this Python is older or newer than those that the course's packages support."""
     if not OLDEST <= tuple(version[:2]) <= NEWEST:
         raise Trouble("This is Python %d.%d, but the course needs %s.\n"
-                      "Choose another one: make PYTHON=python3.12 lab" % (tuple(version[:2]) + (PYTHONS,)))
+                      "Choose another one: %s" % (tuple(version[:2]) + (PYTHONS, AGAIN)))
+
+
+def programs(prefix):
+    """The folder of a virtual environment's programs."""
+    return Path(prefix, "Scripts" if WINDOWS else "bin")
+
+
+def interpreter(prefix):
+    """The python of a virtual environment, or of a conda environment, which keeps it elsewhere on Windows."""
+    name = "python.exe" if WINDOWS else "python"
+    conda = Path(prefix, name)
+    return conda if WINDOWS and conda.exists() else programs(prefix) / name
 
 
 def probe(python, extras):
@@ -81,7 +97,7 @@ def active_environment(extras):
     for variable in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         prefix = os.environ.get(variable)
         if prefix and Path(prefix).resolve() != VENV.resolve():
-            python = Path(prefix, "bin", "python")
+            python = interpreter(prefix)
             if probe(python, extras) == 0:
                 return python
     return None
@@ -128,7 +144,7 @@ def steps(fresh, extras):
     A fresh .venv is compiled in the last step, without the tests of packages, because pip would use one core
     for it and a third of its time.
     """
-    python = str(VENV / "bin" / "python")
+    python = str(interpreter(VENV))
     base = getattr(sys, "_base_executable", sys.executable)    # not .venv's own python, which may be deleted
     target = "." + ("[%s]" % ",".join(sorted(extras)) if extras else "")
     pip = [python, "-m", "pip", "install", "--no-input", "--disable-pip-version-check", "--progress-bar=off",
@@ -171,7 +187,7 @@ def setup(extras):
     python = active_environment(extras)
     if python:
         return python
-    python, stamp = VENV / "bin" / "python", read_stamp()
+    python, stamp = interpreter(VENV), read_stamp()
     state = probe(python, extras) if stamp else None    # no stamp: begin again
     if state == 0 and stamp["digest"] == digest() and extras <= set(stamp["extras"]):
         return python
@@ -186,12 +202,26 @@ def setup(extras):
 
 
 def launch(python, command):
-    """Become the command (Ctrl-C goes straight to it), with the environment's programs first on PATH."""
-    env = dict(os.environ, PATH=str(python.parent) + os.pathsep + os.environ.get("PATH", os.defpath))
-    if python.parent.parent == VENV:
+    """Become the command (Ctrl-C goes straight to it), with the environment's programs first on PATH.
+
+    Windows cannot replace a process, and looks for programs on its own PATH: there, the exit status returns.
+    """
+    folders = [str(python.parent)]
+    if WINDOWS and python.parent.name != "Scripts":    # conda's programs are not beside its python
+        folders.append(str(python.parent / "Scripts"))
+    env = dict(os.environ, PATH=os.pathsep.join(folders + [os.environ.get("PATH", os.defpath)]))
+    if VENV in python.parents:
         env["VIRTUAL_ENV"] = str(VENV)
     sys.stdout.flush()
-    os.execvpe(command[0], command, env)
+    if not WINDOWS:
+        os.execvpe(command[0], command, env)
+    command = [shutil.which(command[0], path=env["PATH"]) or command[0]] + command[1:]
+    process = subprocess.Popen(command, env=env)
+    while True:
+        try:
+            return process.wait()
+        except KeyboardInterrupt:    # the command has got Ctrl-C as well, and decides what it means
+            pass
 
 
 def arguments(argv):
@@ -209,6 +239,9 @@ def arguments(argv):
 
 def main(argv):
     """The exit status: 2, with a message, if something prevents the set-up."""
+    for stream in (sys.stdout, sys.stderr):    # a path in Hangul, on a console that lacks it
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
     cut = argv.index("--") if "--" in argv else len(argv)
     args, command = arguments(argv[:cut]), argv[cut + 1:]
     extras = set(args.extra)
@@ -217,9 +250,9 @@ def main(argv):
         if args.verb == "lab":
             port = [] if args.port is None else ["--port=%d" % args.port]
             quiet = ["--no-browser"] if args.no_browser else []
-            launch(python, [str(python), "-m", "course_tools.lab"] + port + quiet)
+            return launch(python, [str(python), "-m", "course_tools.lab"] + port + quiet)
         if args.verb == "run":
-            launch(python, command or ["python"])
+            return launch(python, command or ["python"])
     except Trouble as error:
         print(error, file=sys.stderr)
         return 2

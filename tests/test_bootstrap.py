@@ -179,3 +179,77 @@ def test_nbgraders_menus_stay_out_of_a_learners_sight(monkeypatch):
     own, theirs = lab.environment()["JUPYTER_CONFIG_PATH"].split(os.pathsep)
     disabled = json.loads((Path(own) / "labconfig" / "page_config.json").read_text())["disabledExtensions"]
     assert disabled == {"@jupyter/nbgrader": True} and theirs == "/theirs"
+
+
+# ---------------------------------------------------------------- Windows, whose branches Linux never takes
+
+@pytest.fixture
+def windows(course, monkeypatch):
+    """The set-up as on Windows: a virtual environment keeps its programs in Scripts."""
+    def call(command, log):
+        if command[2] == "venv":
+            (course.root / ".venv/Scripts").mkdir()
+            (course.root / ".venv/Scripts/python.exe").symlink_to(sys.executable)
+            return 0
+        return course(command, log)
+
+    monkeypatch.setattr(bootstrap, "WINDOWS", True)
+    monkeypatch.setattr(bootstrap, "call", call)
+    return course
+
+
+def test_on_windows_the_programs_are_in_scripts_and_conda_has_its_python_elsewhere(windows, monkeypatch):
+    assert setup("test") == 0 and setup("test") == 0
+    assert windows.calls == ["ensurepip", "pip", "compile"]
+    conda = windows.root / "conda env"
+    conda.mkdir()
+    (conda / "python.exe").touch()
+    monkeypatch.setenv("CONDA_PREFIX", str(conda))
+    assert bootstrap.active_environment(set()) == conda / "python.exe"
+
+
+@pytest.mark.parametrize("folder", ["a folder", "한글 폴더"])
+def test_on_windows_a_command_of_the_environment_runs(folder, tmp_path, monkeypatch, capfd):
+    scripts = tmp_path / folder / ".venv" / "Scripts"
+    scripts.mkdir(parents=True)
+    (scripts / "course").write_text('#!/bin/sh\necho "$VIRTUAL_ENV" "$1"; exit 7\n')
+    (scripts / "course").chmod(0o755)
+    monkeypatch.setattr(bootstrap, "WINDOWS", True)
+    monkeypatch.setattr(bootstrap, "VENV", scripts.parent)
+    monkeypatch.setattr(bootstrap, "setup", lambda extras: scripts / "python.exe")
+    assert bootstrap.main(["run", "--", "course", "status"]) == 7
+    assert capfd.readouterr().out == f"{scripts.parent} status\n"
+
+
+def test_on_windows_jupyterlab_is_started_and_waited_for(monkeypatch):
+    started = []
+    monkeypatch.setattr(lab, "WINDOWS", True)
+    monkeypatch.setattr(lab.subprocess, "call", lambda line, env: started.append(line) or 3)
+    monkeypatch.setattr(os, "chdir", lambda folder: None)
+    monkeypatch.delattr(os, "geteuid")    # Windows has none
+    assert lab.main(["--no-browser"]) == 3
+    assert not [word for word in started[0] if "terminado" in word or word == "--allow-root"]
+
+
+def test_a_double_click_starts_the_set_up_in_the_courses_own_folder():
+    text = (ROOT / "lab.cmd").read_bytes()
+    assert text.count(b"\r\n") == text.count(b"\n") > 4    # cmd.exe wants both
+    assert b'cd /d "%~dp0"' in text and text.count(rb"course_tools\bootstrap.py lab %*") == 2
+
+
+def test_the_learners_commands_import_nothing_that_only_linux_has():
+    """Without the modules that Windows lacks, `course check` gets as far as starting a Jupyter kernel."""
+    code = """import builtins, os
+there, MISSING = builtins.__import__, ("resource", "fcntl", "pwd", "grp", "termios", "pty", "tty")
+def imported(name, globals=None, *others):
+    if name in MISSING and (globals or {}).get("__name__", "").startswith("course_"):
+        raise ImportError(name)
+    return there(name, globals, *others)
+builtins.__import__ = imported
+del os.pidfd_open, os.geteuid
+import course_tools.cli, course_tools.learner, course_tools.lab
+from course_tools.grading.kernels import jupyter, make_kernel
+jupyter.Kernel = lambda: "Jupyter's"
+assert make_kernel() == "Jupyter's"
+"""
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

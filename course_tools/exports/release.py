@@ -11,8 +11,8 @@ from .. import exercise
 from ..bootstrap import PYTHONS
 from . import TEMPLATES, ExportError, new_folder, stems
 
-FILES = ("LICENSE", "LICENSE-CONTENT", "Makefile", "conftest.py", "constraints.txt", "environment.yml",
-         "pyproject.toml", ".gitattributes", ".gitignore")
+FILES = ("LICENSE", "LICENSE-CONTENT", "Makefile", "lab.cmd", "conftest.py", "constraints.txt",
+         "environment.yml", "pyproject.toml", ".gitattributes", ".gitignore")
 FOLDERS = ("course_lib", "course_tools", "docs")
 TESTS = {"release_conftest.py": "conftest.py", "release_tests.py": "test_release.py"}
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md", "syllabus.md")

@@ -18,7 +18,6 @@ from ..sandbox import syscalls
 from ..sandbox.policy import environment, without_user_folders
 from . import protocol
 
-AVAILABLE = sys.platform == "linux" and hasattr(os, "pidfd_open")
 SUPERVISORS = 2  # while the process of one is graded, another makes the next submission's process ready
 START_SECONDS = 120.0  # at most for a fork server to import torch
 END_SECONDS = 15.0  # at most for a submission's process to be ended
@@ -185,7 +184,6 @@ atexit.register(supervisors.end)
 
 
 def prepare(**settings):
-    """Start the fork server, if this machine can have one, with these settings of `ForkServer`."""
-    if AVAILABLE:
-        with contextlib.suppress(OSError):
-            supervisors.start(**settings)
+    """Start the fork server with these settings of `ForkServer`, if it can be started."""
+    with contextlib.suppress(OSError):
+        supervisors.start(**settings)

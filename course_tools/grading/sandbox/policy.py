@@ -25,12 +25,13 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 SYSTEM_FACTS = ("/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/loadavg", "/proc/filesystems")
 
 KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TZ")  # of the grader's environment
+HOMES = ("HOME", "TMPDIR", "USERPROFILE", "APPDATA", "TEMP", "TMP")  # the last four are Windows's
 
 
 def environment(scratch):
     """The environment variables of a kernel: where Python and the course are, and that output is static."""
     return {**{name: os.environ[name] for name in KEPT if name in os.environ},
-            "HOME": scratch, "TMPDIR": scratch, "IPYTHONDIR": os.path.join(scratch, ".ipython"),
+            **dict.fromkeys(HOMES, scratch), "IPYTHONDIR": os.path.join(scratch, ".ipython"),
             "MPLCONFIGDIR": scratch, "MPLBACKEND": "agg", "PYTHONPATH": str(ROOT),
             "PYTHONDONTWRITEBYTECODE": "1", "PYTHONIOENCODING": "utf-8", "LANG": "C.UTF-8",
             "OMP_NUM_THREADS": "1", "COURSE_STATIC": "1"}
