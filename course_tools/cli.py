@@ -109,6 +109,24 @@ def reset(key: Key):
             "there instead, your version replaces the restored one.")
 
 
+@app.command(epilog=example("course doctor", "course doctor --json"))
+def doctor(as_json: AsJson = False):
+    """Look whether all that the course needs is there, and say what to do if not.
+
+    Ends with a block that you can paste into a bug report. It contains no names and no paths.
+    """
+    from . import doctor
+    rows = []
+    for subject, state, advice in doctor.examine():
+        rows.append((subject, state, advice))
+        if not as_json:
+            say(f"{'✗' if advice else '✓'} {subject}: {state}" + (f"\n    {advice}" if advice else ""),
+                "red" if advice else "green", hang="    ")
+    if as_json:
+        return _print_json([dict(zip(("subject", "state", "advice"), row, strict=True)) for row in rows])
+    say(f"\nFor a bug report:\n\n{doctor.report(rows)}")
+
+
 @app.command(epilog=example("course update", "course update ../course-of-last-term"))
 def update(old: Annotated[Path | None, typer.Argument(help="An older copy of the course, from which to "
                                                       "copy your answers.", show_default=False)] = None):

@@ -20,6 +20,7 @@ LIBRARY = {
 TOOLS = {    # beside all of course_lib
     "items": {"judging"}, "judging": {"items"}, "old_names": {"answers", "capstone", "judging"},
     "exercise": set(), "markdown": set(), "saving": set(), "backups": set(), "terminal": set(),
+    "doctor": {"bootstrap", "exercise", "grading", "installed"},
     "jupyter": set(), "installed": set(), "bootstrap": {"installed"}, "lab": {"bootstrap", "installed"},
     "update": {"backups", "exercise"},
     "answers": {"exercise", "items", "judging"},
