@@ -5,25 +5,25 @@ import math
 import torch
 
 
+def angles(positions, d_model, base=10000):
+    """position / base^(2i/d_model): the angle of each frequency i at each position.  Vaswani et al. 2017, 3.5
+
+    positions (n,)  d_model: even  ->  (n, d_model / 2)
+    """
+    if d_model % 2:
+        raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
+    i = torch.arange(d_model // 2, dtype=torch.float64)           # in float32, PE(5000) is off by 1e-4
+    return positions.to(torch.float64)[:, None] / base ** (2 * i / d_model)
+
+
 def positional_encoding(n, d_model):
     """PE[pos, 2i] = sin(pos / 10000^(2i/d_model)), PE[pos, 2i+1] = cos(the same).  Vaswani et al. 2017, 3.5
 
     n: how many positions, from 0 on  d_model: even  ->  (n, d_model)
     """
-    if d_model % 2:
-        raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
-    i = torch.arange(d_model // 2, dtype=torch.float64)           # in float32, PE(5000) is off by 1e-4
-    angles = torch.arange(n)[:, None] / 10000 ** (2 * i / d_model)    # (n, d_model / 2)
-    pairs = torch.stack([angles.sin(), angles.cos()], dim=-1)     # (n, d_model / 2, 2)
+    angle = angles(torch.arange(n), d_model)                      # (n, d_model / 2)
+    pairs = torch.stack([angle.sin(), angle.cos()], dim=-1)       # (n, d_model / 2, 2)
     return pairs.flatten(1).to(torch.get_default_dtype())         # (n, d_model)
-
-
-def _angles(positions, d_model):
-    """The angle of each hand at each of the `positions`, as in `positional_encoding`.  (n, d_model / 2)"""
-    if d_model % 2:
-        raise ValueError(f"d_model = {d_model} is odd: each frequency needs two columns, a sine and a cosine")
-    i = torch.arange(d_model // 2, dtype=torch.float64)
-    return positions.to(torch.float64)[:, None] / 10000 ** (2 * i / d_model)
 
 
 def shift_matrix(k, d_model):
@@ -31,8 +31,8 @@ def shift_matrix(k, d_model):
 
     k: how far, negative is back  ->  (d_model, d_model), blocks [[cos, sin], [-sin, cos]] on the diagonal
     """
-    angles = _angles(torch.tensor([k]), d_model)[0]               # (d_model / 2,)
-    c, s = angles.cos(), angles.sin()
+    angle = angles(torch.tensor([k]), d_model)[0]                 # (d_model / 2,)
+    c, s = angle.cos(), angle.sin()
     blocks = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)    # (d_model / 2, 2, 2)
     return torch.block_diag(*blocks).to(torch.get_default_dtype())
 
@@ -49,9 +49,8 @@ def rotary(x, positions, base=10000):
 
     x (..., n, d_k), d_k even  positions (n,)  ->  the shape of x
     """
-    i = torch.arange(x.size(-1) // 2, dtype=torch.float64)
-    angles = positions.to(torch.float64)[:, None] / base ** (2 * i / x.size(-1))       # (n, d_k / 2)
-    c, s = angles.cos().to(x), angles.sin().to(x)
+    angle = angles(positions, x.size(-1), base)                   # (n, d_k / 2)
+    c, s = angle.cos().to(x), angle.sin().to(x)
     a, b = x[..., 0::2], x[..., 1::2]                             # (..., n, d_k / 2)
     return torch.stack([a * c - b * s, a * s + b * c], dim=-1).flatten(-2)
 
