@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+from dataclasses import replace
 
 from ..items import registry
 from ..judging import honesty, tried_with
@@ -75,10 +76,10 @@ class GradingSession:
         self.side_effects = self.side_effects or has_side_effects(self.given.get(name, ""))
         substituted = [used for used in verdict.substituted if used in self.substituted]
         if substituted:
-            verdict.message += f"\n    {tried_with(substituted)}"
+            verdict = verdict.adding(f"\n    {tried_with(substituted)}")
         if name in self.notes and name in self.given:
-            verdict.message += f"\n    ({self.notes[name]})"
-        verdict.message = tidy(verdict.message)
+            verdict = verdict.adding(f"\n    ({self.notes[name]})")
+        verdict = replace(verdict, message=tidy(verdict.message))
         self.verdicts[name] = verdict
         if not verdict.passed and any(name in self.items[other].uses for other in self.given):
             self._substitute(item)
@@ -100,8 +101,7 @@ class GradingSession:
             self.details.update(isolated.details)
         finally:
             isolated.close()
-        verdict.message += ISOLATED * verdict.passed
-        return verdict
+        return verdict.adding(ISOLATED * verdict.passed)
 
     def close(self):
         """End the kernel."""
@@ -126,7 +126,7 @@ class GradingSession:
         if verdict is None:
             return broken or Verdict("error", f"The cell does not define {name}. Is the name spelt right?")
         if broken:
-            verdict.message += f"\n    (There is another problem. {broken.message})"
+            verdict = verdict.adding(f"\n    (There is another problem. {broken.message})")
         return verdict
 
     def _unanswered(self, item):
@@ -159,7 +159,7 @@ class GradingSession:
             self.details[item.name] = evidence(item, question, observations, verdict)
         errors = {one["error"]["type"] for one in observations if one["error"]}
         if verdict.status == "error" and "NameError" in errors:
-            verdict.message += HELPERS
+            verdict = verdict.adding(HELPERS)
         return verdict
 
     def _give_up(self, item):

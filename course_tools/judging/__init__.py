@@ -4,18 +4,25 @@
 """
 
 import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from ..items import registry
+
+if TYPE_CHECKING:  # the others import torch
+    from .judge import Verdict
+    from .probes import Answer
+    from .spec import Item
 
 
 class CheckFailed(AssertionError):
     """An answer does not pass yet.  In a notebook, only the message is shown, without a traceback."""
 
-    def _render_traceback_(self):
+    def _render_traceback_(self) -> list[str]:
         return str(self).splitlines()
 
 
-def check(answer):
+def check(answer: "Answer") -> None:
     """Check an answer of an exercise: print one line if it passes, raise CheckFailed if not.
 
     answer: the function or class, with the name that the exercise gives it.
@@ -24,7 +31,8 @@ def check(answer):
     from .observe import substitute
     namespace = _namespace(answer)
     stem, item = registry.find(_name(answer, namespace))
-    earlier, replaced = _from_earlier(item, namespace), {}
+    earlier = _from_earlier(item, namespace)
+    replaced: dict[str, Any] = {}
     try:
         namespace.update({name: registry.find(name)[1].reference for name in earlier})
         for used in item.uses:  # an earlier answer that does not pass must not cost this one
@@ -42,18 +50,18 @@ def check(answer):
     print("\n".join(lines))
 
 
-def tried_with(names):
+def tried_with(names: Sequence[str]) -> str:
     """The line about references that an answer called in place of earlier answers."""
     do = "does" if len(names) == 1 else "do"
     return f"(This was checked with the correct {', '.join(names)}, because yours {do} not pass yet.)"
 
 
-def pointer(stem, item):
+def pointer(stem: str, item: "Item") -> str:
     """Where the lesson explains an item: "lesson 01, 'A gate instead of a squeeze'"."""
     return f"lesson {stem.split('_')[0]}, '{item.where}'"
 
 
-def _borrowed(item, answer, namespace):
+def _borrowed(item: "Item", answer: "Answer", namespace: dict[str, Any]) -> "Verdict | None":
     """The verdict on an answer whose source takes its work from a library, or None."""
     from . import honesty
     from .judge import Verdict
@@ -65,21 +73,21 @@ def _borrowed(item, answer, namespace):
     return Verdict("free_call", sentence) if sentence else None
 
 
-def _namespace(answer):
+def _namespace(answer: "Answer") -> dict[str, Any]:
     """The names that an answer sees: those of the notebook it was written in."""
     if isinstance(answer, type):
         return vars(sys.modules.get(answer.__module__, sys.modules["__main__"]))
     return getattr(answer, "__globals__", vars(sys.modules["__main__"]))
 
 
-def _from_earlier(item, namespace):
+def _from_earlier(item: "Item", namespace: dict[str, Any]) -> dict[str, Any]:
     """The answers from earlier exercises, unless a cell of this notebook redefines them.  The check replaces
     them by the references, as grading does."""
     return {name: namespace[name] for name in item.handed
             if name in namespace and getattr(namespace[name], "__module__", None) != "__main__"}
 
 
-def _name(answer, namespace):
+def _name(answer: "Answer", namespace: dict[str, Any]) -> str:
     """The answer's own name; for a lambda or a wrapped function, the name of the item that it is bound to."""
     name = getattr(answer, "__name__", "")
     known = {name for stem in registry.stems() for name in registry.items(stem)}

@@ -7,11 +7,13 @@ dtype, finite values, properties, values, then changed arguments, then gradients
 import functools
 import math
 import re
+from typing import Any
 
 import torch
 
-from .observe import Opaque, decode, tensors
-from .probes import ENDLESS
+from .observe import Observation, Opaque, decode, tensors
+from .probes import ENDLESS, Inputs
+from .spec import Item, Property
 
 RTOL, ATOL = 1e-4, 1e-5  # wide enough for a different order of summation in float32
 
@@ -36,7 +38,7 @@ HINTS = {"Boolean value of Tensor":
          "A new tensor does not have the dtype of the inputs. Create it with dtype=x.dtype."}
 
 
-def same(left, right):
+def same(left: Any, right: Any) -> bool:
     """Equal numbers in equal containers: shapes and dtypes exact, values to rounding.
 
     right: the expected value; a float is not accepted where it is a whole number.
@@ -54,7 +56,8 @@ def same(left, right):
     return type(left) is type(right) and not isinstance(left, Opaque) and left == right
 
 
-def describe(item, inputs, observations, expected, wrong, repeats=True):
+def describe(item: Item, inputs: list[Inputs], observations: list[Observation], expected: list[Observation],
+             wrong: list[int], repeats: bool = True) -> str | None:
     """The first problem, in words, or None if everything is right.
 
     repeats: whether the last of the inputs is the first again.
@@ -80,13 +83,13 @@ def describe(item, inputs, observations, expected, wrong, repeats=True):
     if not item.gradients:
         return None
     for seen, right, trial in zip(observations, expected, inputs, strict=True):
-        problem = _gradient_problem(seen["gradients"], right["gradients"], trial)
+        problem = _gradient_problem(decode(seen["gradients"]), decode(right["gradients"]), trial)
         if problem:
             return problem
     return None
 
 
-def _first_difference(item, trial, output, right):
+def _first_difference(item: Item, trial: Inputs, output: Any, right: Any) -> str | None:
     """Structure, then shape, dtype, finite, property, value: the first that fails, with both numbers."""
     many = isinstance(right, (tuple, list)) and len(item.returns) > 1
     if output is None:
@@ -113,7 +116,7 @@ def _first_difference(item, trial, output, right):
     return None
 
 
-def _asked(holds, trial, output):
+def _asked(holds: Property, trial: Inputs, output: Any) -> bool:
     """Whether a property holds; if it cannot be evaluated, the value itself is compared later."""
     try:
         return holds(trial, output)
@@ -121,7 +124,7 @@ def _asked(holds, trial, output):
         return True
 
 
-def _kind_problem(name, got, want):
+def _kind_problem(name: str, got: Any, want: Any) -> str | None:
     if got is None and isinstance(want, (torch.Tensor, list, tuple)):
         return f"{_full(name)} is None. Is a return statement missing?"
     if isinstance(want, torch.Tensor) != isinstance(got, torch.Tensor) or isinstance(got, Opaque):
@@ -141,14 +144,14 @@ def _kind_problem(name, got, want):
     return next(filter(None, problems), None)
 
 
-def _shape_problem(name, got, want):
+def _shape_problem(name: str, got: Any, want: Any) -> str | None:
     for left, right in _pairs(got, want):
         if left.shape != right.shape:
             return f"{_full(name)} has shape {tuple(left.shape)}, but should have shape {tuple(right.shape)}."
     return None
 
 
-def _dtype_problem(trial, name, got, want):
+def _dtype_problem(trial: Inputs, name: str, got: Any, want: Any) -> str | None:
     for left, right in _pairs(got, want):
         if left.dtype != right.dtype:
             inputs = any(part.dtype == right.dtype for part in tensors(trial) if part.is_floating_point())
@@ -157,7 +160,7 @@ def _dtype_problem(trial, name, got, want):
     return None
 
 
-def _finite_problem(name, got, want):
+def _finite_problem(name: str, got: Any, want: Any) -> str | None:
     for left, right in _pairs(got, want):
         bad = int((~torch.isfinite(left)).sum())
         if bad and torch.isfinite(right).all():
@@ -168,7 +171,7 @@ def _finite_problem(name, got, want):
     return None
 
 
-def _value_problem(name, got, want):
+def _value_problem(name: str, got: Any, want: Any) -> str:
     if not isinstance(want, (torch.Tensor, list, tuple)):
         is_, expected = _unlike(got, want) if type(got) is type(want) is float else (repr(got), repr(want))
         return f"{_full(name)} is {is_}, but should be {expected}."
@@ -185,33 +188,33 @@ def _value_problem(name, got, want):
     return f"{_full(name)} is {got!r}, but should be {want!r}."
 
 
-def _short(name):
+def _short(name: str) -> str:
     """The name of a result without its shape: 'h_t (B, d_h)' -> 'h_t'."""
     return re.split(r" [(]|[,:]", name)[0]
 
 
-def _full(name):
+def _full(name: str) -> str:
     """The name of a result as a subject, with a comma after an apposition: 'words, a list of ints,'."""
     if ":" in name:
         return _short(name)
     return _capital(name) + "," * ("," in re.sub(r"[(].*?[)]", "", name))
 
 
-def _capital(name):
+def _capital(name: str) -> str:
     return f"T{name[1:]}" if name.startswith("the ") else name
 
 
-def _entries(count):
+def _entries(count: int) -> str:
     return f"{count} entr{'y' if count == 1 else 'ies'}"
 
 
-def _unlike(got, want):
+def _unlike(got: float, want: float) -> tuple[str, str]:
     """Both numbers, with as many digits as it takes to see that they differ."""
     return next((pair for pair in ((f"{got:.{digits}g}", f"{want:.{digits}g}") for digits in (4, 7))
                  if pair[0] != pair[1]), (repr(got), repr(want)))
 
 
-def _pairs(got, want):
+def _pairs(got: Any, want: Any) -> list[tuple[torch.Tensor, torch.Tensor]]:
     if isinstance(want, torch.Tensor):
         return [(got, want)]
     if isinstance(want, (list, tuple)):
@@ -220,7 +223,7 @@ def _pairs(got, want):
     return []
 
 
-def _changed_argument(trial, after):
+def _changed_argument(trial: Inputs, after: Inputs) -> str:
     changed = ["an argument of forward" if name == "calls" else name
                for name in trial if not same(trial[name], after[name])]
     was, it = ("was", "it") if len(changed) == 1 else ("were", "them")
@@ -228,8 +231,7 @@ def _changed_argument(trial, after):
             f"needs {it}.")
 
 
-def _gradient_problem(got, want, trial):
-    got, want = decode(got), decode(want)
+def _gradient_problem(got: Any, want: Any, trial: Inputs) -> str | None:
     if want is None or same(got, want):
         return None
     if isinstance(got, Opaque):
@@ -244,14 +246,14 @@ def _gradient_problem(got, want, trial):
             "not. Is part of the computation detached?")
 
 
-def _kind(value):
+def _kind(value: Any) -> str:
     if isinstance(value, Opaque):
         return repr(value)
     kind = "tensor" if isinstance(value, torch.Tensor) else type(value).__name__
     return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
 
 
-def _sizes(trial):
+def _sizes(trial: Inputs) -> str:
     """'x_t (2, 3), h_prev (2, 4)': what was passed; for a class 'built with (3, 0.1), called with ...'."""
     if "calls" in trial:
         shapes = [f"{' and '.join(str(tuple(x.shape)) for x in arguments if isinstance(x, torch.Tensor))} in "

@@ -8,6 +8,7 @@ import functools
 import symtable
 import warnings
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .source import MAGICS, by_line, first, folded, last, only_magic, parsed, runs, walk
@@ -23,103 +24,110 @@ ANYTHING, FROM_STAR = "?", "*"  # what a statement binds if its source does not 
 
 
 @dataclass(eq=False)
-class Part:
+class Chunk:
     """Statements that share a line, and all nodes in them.  binds, uses: names of the module.  strings: where
     names are looked up by string, the strings.  hides: what in them runs code that does not stand there as it
     is, or None."""
 
-    statements: list
-    nodes: list
-    binds: set
-    uses: set
-    strings: set
+    statements: list[ast.stmt]
+    nodes: list[ast.AST]
+    binds: set[str]
+    uses: set[str]
+    strings: set[str]
     hides: str | None
 
 
 @functools.lru_cache(maxsize=32)
-def parts(source):
-    """The Parts of a cell, with the code in strings that it runs; None if IPython can't read it either."""
-    found, left = [], [(source, None, 0)]
+def chunks(source: str) -> tuple[Chunk, ...] | None:
+    """The chunks of a cell, with the code in strings that it runs; None if IPython can't read it either."""
+    chunks_read: list[Chunk] = []
+    left: list[tuple[str, str | None, int]] = [(source, None, 0)]
     while left:
         text, ran_by, depth = left.pop()
         text, tree = parsed(text)
         if tree is None and depth == 0:
             return None
         for statements, segment in by_line(text, tree):
-            part = _part(statements, segment, ran_by)
-            ran = list(runs(part.nodes)) if depth < NESTED else []
+            chunk = _chunk(statements, segment, ran_by)
+            ran = list(runs(chunk.nodes)) if depth < NESTED else []
             for name, code in ran:
                 if code is None:
-                    part.hides = name
-                    part.binds.add(ANYTHING)
+                    chunk.hides = name
+                    chunk.binds.add(ANYTHING)
                 else:
                     left.append((code, ran_by if name in MAGICS else name, depth + 1))
             if not only_magic(statements, ran):
-                found.append(part)
-    return tuple(found)
+                chunks_read.append(chunk)
+    return tuple(chunks_read)
 
 
-def reached(cell, others, name, substituted=()):
-    """The Parts of an answer's `cell` and of `others` that `name` leads to.
+def reached(cell: Iterable[Chunk], others: Iterable[Chunk], name: str,
+            substituted: Iterable[str] = ()) -> list[Chunk]:
+    """The chunks of an answer's `cell` and of `others` that `name` leads to.
 
     substituted: names that are judged by themselves; they lead no further than their own cell.
     """
     bound = defaultdict(list)
-    for part in (*cell, *others):
-        for each in part.binds:
-            bound[each].append(part)
+    for chunk in (*cell, *others):
+        for each in chunk.binds:
+            bound[each].append(chunk)
     if name not in bound:  # if anything binds it, then what does not say what it binds
-        return [part for part in cell if part.strings or ANYTHING in part.binds]
-    own_cell, found, known, wanted = set(map(id, cell)), {}, set(), [name, FROM_STAR, ANYTHING]
+        return [chunk for chunk in cell if chunk.strings or ANYTHING in chunk.binds]
+    own_cell, wanted = set(map(id, cell)), [name, FROM_STAR, ANYTHING]
+    led_to: dict[int, Chunk] = {}
+    known: set[str] = set()
     while wanted:
         each = wanted.pop()
         if each in known:
             continue
         known.add(each)
-        for part in bound.get(each, ()):
+        for chunk in bound.get(each, ()):
             further = each not in substituted and each != ANYTHING
-            if id(part) not in found and (further or id(part) in own_cell):
-                found[id(part)] = part
-                wanted.extend(part.uses)
-    return list(found.values())
+            if id(chunk) not in led_to and (further or id(chunk) in own_cell):
+                led_to[id(chunk)] = chunk
+                wanted.extend(chunk.uses)
+    return list(led_to.values())
 
 
-def _part(statements, text, ran_by):
+def _chunk(statements: list[ast.stmt], text: str, ran_by: str | None) -> Chunk:
     nodes = list(walk(statements))
-    part = Part(statements, nodes, *_names(nodes, text), set(), ran_by)
-    words = set()
+    chunk = Chunk(statements, nodes, *_names(nodes, text), set(), ran_by)
+    words: set[str | None] = set()
     for node in nodes:
         words.add(last(node))
         if isinstance(node, ast.alias) and node.name == "*":
-            part.binds.add(FROM_STAR)
+            chunk.binds.add(FROM_STAR)
         elif isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-            if first(node) in part.uses:  # torch.x = ... changes what everybody finds in torch
-                part.binds |= {first(node), getattr(node, "attr", first(node))}
+            name = first(node)
+            if name in chunk.uses:  # torch.x = ... changes what everybody finds in torch
+                chunk.binds |= {name, getattr(node, "attr", name)}
     if words & TAMPERS:
-        part.binds.add(FROM_STAR)
+        chunk.binds.add(FROM_STAR)
     if words & {*LOOKS_UP, *BINDS, *IMPORTS}:
         texts = folded(nodes)
-        part.strings = set(texts.values())
-        part.uses |= part.strings
-        part.binds |= part.strings if words & BINDS else set()
+        chunk.strings = set(texts.values())
+        chunk.uses |= chunk.strings
+        chunk.binds |= chunk.strings if words & BINDS else set()
         for node in nodes:
             if isinstance(node, ast.Call) and last(node.func) in IMPORTS and not (
                     node.args and id(node.args[0]) in texts):
-                part.hides = last(node.func)
-    return part
+                chunk.hides = last(node.func)
+    return chunk
 
 
-def _names(nodes, text):
+def _names(nodes: list[ast.AST], text: str) -> tuple[set[str], set[str]]:
     """The module's names that statements bind, and those that they use."""
-    binds, uses = set(), set()
+    binds: set[str] = set()
+    uses: set[str] = set()
     try:
         with warnings.catch_warnings(action="ignore"):
             tables = [symtable.symtable(text, "answer", "exec")]
     except (SyntaxError, ValueError, RecursionError, MemoryError):  # await at the top level, or too deep
         for node in nodes:
             name = getattr(node, "asname", None) or getattr(node, "id", None) or getattr(node, "name", None)
-            (uses if isinstance(getattr(node, "ctx", None), ast.Load) else binds).add(name)
-        return binds - {None}, uses - {None}
+            if name is not None:
+                (uses if isinstance(getattr(node, "ctx", None), ast.Load) else binds).add(name)
+        return binds, uses
     for table in tables:
         tables += table.get_children()
         at_top = table is tables[0]

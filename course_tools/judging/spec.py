@@ -2,17 +2,21 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import torch
 
 from .observe import in_float64
+from .probes import Answer, Inputs
+
+Property = Callable[[Inputs, Any], bool]  # maps (inputs, result) to whether it holds
 
 
 @dataclass
 class Mistake:
     """A wrong answer that people really give, and the sentence that explains it to them."""
 
-    answer: Callable
+    answer: Answer
     sentence: str
 
 
@@ -23,7 +27,7 @@ class Planted(Mistake):
     symptom: maps (the code with the bug, usual inputs) to the sentence that the check shows, with a number.
     """
 
-    symptom: Callable
+    symptom: Callable[[Answer, Inputs], str]
 
 
 @dataclass
@@ -48,36 +52,36 @@ class Item:
 
     name: str
     points: int
-    trials: Callable
-    reference: Callable
+    trials: Callable[[torch.Generator], list[Inputs]]
+    reference: Answer
     returns: tuple[str, ...]
     where: str
     uses: tuple[str, ...] = ()
     handed: tuple[str, ...] = ()
     free: tuple[str, ...] = ()
-    properties: tuple = ()
+    properties: tuple[tuple[Property, str], ...] = ()
     gradients: bool = True
     probe: str = "call"
-    view: Callable | None = None
+    view: Callable[[Inputs, Any], Any] | None = None
     kind: str = "build"
     planted: Planted | None = None
     mistakes: dict[str, Mistake] = field(default_factory=dict)
 
-    def mistake(self, sentence):
+    def mistake(self, sentence: str) -> Callable[[Answer], Answer]:
         """Decorator: a function that gives a wrong answer, named by its own name."""
-        def register(answer):
+        def register(answer: Answer) -> Answer:
             self.mistakes[answer.__name__] = Mistake(answer, sentence)
             return answer
         return register
 
-    def plant(self, sentence, symptom):
+    def plant(self, sentence: str, symptom: Callable[[Answer, Inputs], str]) -> Callable[[Answer], Answer]:
         """Decorator: the code with the bug that a debug item hands out."""
-        def register(answer):
+        def register(answer: Answer) -> Answer:
             self.kind, self.planted = "debug", Planted(answer, sentence, symptom)
             return answer
         return register
 
-    def inputs(self, seed):
+    def inputs(self, seed: int) -> list[Inputs]:
         """The inputs drawn from a seed: all of them in float32, then those in float64 that the trials hold.
 
         The first, which messages are about, is a usual one, and comes again at the end: an answer must
@@ -91,7 +95,7 @@ class Item:
         return [*single, *filter(in_float64, trials), single[0]]
 
 
-def in_float32(value):
+def in_float32(value: Any) -> Any:
     """Nested values with every tensor of float64 as one of float32."""
     if isinstance(value, torch.Tensor):
         return value.float() if value.dtype == torch.float64 else value
@@ -100,6 +104,7 @@ def in_float32(value):
     return type(value)(map(in_float32, value)) if isinstance(value, (list, tuple)) else value
 
 
-def normal(generator, *shape, scale=1.0, dtype=torch.float32):
+def normal(generator: torch.Generator, *shape: int, scale: float = 1.0,
+           dtype: torch.dtype = torch.float32) -> torch.Tensor:
     """scale * N(0, 1) of that shape."""
     return scale * torch.randn(shape, generator=generator, dtype=torch.float64).to(dtype)

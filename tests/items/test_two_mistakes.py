@@ -1,4 +1,4 @@
-"""A mistake that is named on a part of the inputs is really there, and none is named by chance."""
+"""A mistake that is named on a subset of the inputs is really there, and none is named by chance."""
 
 import random
 
@@ -11,11 +11,11 @@ from course_tools.items import registry
 from course_tools.judging.judge import examine, judge
 from course_tools.judging.match import same_result
 from course_tools.judging.observe import in_float64
-from course_tools.judging.subsets import parts
+from course_tools.judging.subsets import subsets
 
 ITEMS = [pytest.param(item, id=f"{stem[:2]}-{name}")
          for stem in registry.stems() for name, item in registry.items(stem).items()]
-# Mistakes that do the same on a part of the inputs, so that one may be told for the other there.
+# Mistakes that do the same on a subset of the inputs, so that one may be told for the other there.
 ALIKE = {"causal_conv1d": [{"only_the_present", "along_the_batch"}],
          "DecoderBlock": [{"self_attention_unmasked", "both_masks_ignored"},
                           {"decoder_masks_inverted", "self_mask_inverted_in_decoder"},
@@ -58,14 +58,14 @@ def test_one_mistake_on_a_part_and_another_elsewhere_get_no_third_name(item, see
     question = Question(item, seed)
     single = [trial for trial in question.trials if not in_float64(trial)]
     expected = [question.observe(item.reference, trial, item.probe, item.gradients) for trial in single]
-    found, cases = parts(item, single[:-1], expected[:-1])
+    candidates, cases = subsets(item, single[:-1], expected[:-1])
     draw = random.Random(seed)
-    for part in found:
+    for subset in candidates:
         for _ in range(4):
             names = draw.sample(list(item.mistakes), 2)
             pair = [[question.observe(item.mistakes[name].answer, trial, item.probe, gradients=False)
                      for trial in single] for name in names]
-            seen = [mixed(*both, {entry for at, entry in part.cases if at == number},
+            seen = [mixed(*both, {entry for at, entry in subset.cases if at == number},
                           [entry for at, entry in cases if at == number])
                     for number, both in enumerate(zip(pair[0][:-1], pair[1][:-1], strict=True))]
             told = judge(item, single, [*seen, seen[0]], question.viewed).mistake
@@ -73,9 +73,9 @@ def test_one_mistake_on_a_part_and_another_elsewhere_get_no_third_name(item, see
                 continue
             third = [question.observe(item.mistakes[told].answer, trial, item.probe, gradients=False)
                      for trial in single]
-            sides = zip(pair, (part.cases, set(cases) - part.cases), strict=True)
+            sides = zip(pair, (subset.cases, set(cases) - subset.cases), strict=True)
             assert any(all(same_result(third[at], one[at], entry) for at, entry in where)
-                       for one, where in sides), (part.within, names, told)
+                       for one, where in sides), (subset.within, names, told)
 
 
 def test_the_message_says_on_which_part_and_what_is_true_of_the_others():
@@ -105,13 +105,13 @@ def test_one_result_alone_names_nothing():
     assert examine(registry.find("padding_mask")[1], answer).mistake is None
 
 
-def test_parts_come_from_the_inputs():
+def test_subsets_come_from_the_inputs():
     def within(name):
         item = registry.find(name)[1]
         single = [trial for trial in item.inputs(0) if not in_float64(trial)][:-1]
         question = Question(item, 0)
         expected = [question.observe(item.reference, trial, item.probe, False) for trial in single]
-        return {part.within for part in parts(item, single, expected)[0]}
+        return {subset.within for subset in subsets(item, single, expected)[0]}
     assert {"on inputs without a mask", "on inputs with a mask"} <= within("attention")
     assert {"on inputs with n = m", "on inputs with n ≠ m"} <= within("attention")
     assert {"in training mode", "in eval mode"} <= within("BatchNorm")
