@@ -195,7 +195,7 @@ def small_gru():
             line([(590, 215), (620, 215), (620, 190)], INK), strip(590, 178, INPUT, GATE, cell=20),
             text(620, 156, "1 − z", 13, GATE, weight=600), arrow(651, 178, 684, 178),
             sign(696, 178, "×", GATE), arrow(696, 166, 696, 132), sign(696, 120, "+"),
-            strip(722, 215, CANDIDATE, TEAL, cell=20), text(716, 215, "h̃", 15, TEAL, "end", 600),
+            strip(722, 215, CANDIDATE, TEAL, cell=20), text(716, 215, "n", 14, TEAL, "end", 600),
             line([(752, 204), (752, 178), (708, 178)]), line([(752, 226), (752, 237)], INK, head=False),
             box(752, 252, "tanh", LEARNED, width=66, height=30, learned=True, size=13),
             box(650, 292, "σ", LEARNED, width=50, height=30, learned=True, size=13), arrow(650, 326, 650, 308),
