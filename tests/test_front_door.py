@@ -12,6 +12,7 @@ import zipfile
 
 import pytest
 import yaml
+from all_exercises import EXPECTED, POINTS, STUDENTS, as_expected, put
 from gradescope_runs import environment, is_results, run_autograder
 
 from course_tools import exercise, exports
@@ -24,12 +25,6 @@ from course_tools.items import registry
 pytestmark = pytest.mark.slow
 ROOT = exercise.ROOT
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux only")
-STUDENTS = {"right": lambda stem: ROOT / "solutions" / f"{stem}.ipynb",
-            "untouched": lambda stem: ROOT / "exercises" / f"{stem}.ipynb"}
-POINTS = {stem: {name: item.points for name, item in registry.items(stem).items()}
-          for stem in registry.stems()}
-NONE = {stem: dict.fromkeys(items, 0) for stem, items in POINTS.items()}
-EXPECTED = {"right": (POINTS, {"passed"}), "untouched": (NONE, {"missing"})}
 students = pytest.mark.parametrize("student", STUDENTS)
 
 CHECK_ALL = """
@@ -56,28 +51,11 @@ for stem in sys.argv[2:]:
 """
 
 
-def put(student, folder):
-    """All sheets of a student, as NN_name.ipynb in a folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for stem in POINTS:
-        (folder / f"{stem}.ipynb").write_bytes(STUDENTS[student](stem).read_bytes())
-
-
 def done(command, **how):
     """What a command printed; it must succeed."""
     ended = subprocess.run([*map(str, command)], capture_output=True, text=True, **how)
     assert ended.returncode == 0, f"{ended.stdout[-3000:]}\n{ended.stderr[-3000:]}"
     return ended.stdout
-
-
-def as_expected(results, student, stems=tuple(POINTS)):
-    """Compare results of the grader, one for each sheet."""
-    points, statuses = EXPECTED[student]
-    assert [one.get("message") for one in results] == [None] * len(stems)
-    assert {one["exercise"]: {item["name"]: item["points"] for item in one["items"]}
-            for one in results} == {stem: points[stem] for stem in stems}
-    assert {(one["status"], item["status"]) for one in results for item in one["items"]} == {
-        ("graded", status) for status in statuses}
 
 
 # ---------------------------------------------------------------- course grade, course check

@@ -160,3 +160,12 @@ def test_a_notebook_from_before_the_split_finds_what_it_imports():
 
     from course_tools import answers, judging
     assert check is judging.check and earlier_answers is answers.earlier_answers
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "tests").rglob("*.py")), ids=lambda path: path.stem)
+def test_no_test_imports_another_test(path):
+    """What tests share is in tests/support."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    assert not [name for name in names if name.startswith("test_")]

@@ -18,7 +18,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("kernels are forked on Linux only", allow_module_level=True)
 
-from test_front_door import STUDENTS, as_expected, put
+from all_exercises import STUDENTS, as_expected, put
 
 from course_tools import exercise
 from course_tools.benchmarks import grader_baselines
@@ -184,6 +184,7 @@ def test_a_worker_with_another_course_grades_nothing(small):
 
 # ---------------------------------------------------------------- hundreds
 
+@pytest.mark.thorough
 def test_many_take_no_more_memory_than_fifty(place, tmp_path):
     grader_baselines.hand_in(tmp_path, MANY)
     begun, peaks = time.monotonic(), []

@@ -18,8 +18,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("kernels are forked on Linux only", allow_module_level=True)
 
-from sandbox_layers import BY_ROOT, expected, ordinary
-from test_grading import (
+from first_exercise import (
     CLASS,
     FULL,
     ITEMS,
@@ -34,6 +33,7 @@ from test_grading import (
     notebook,
     wait_for,
 )
+from sandbox_layers import BY_ROOT, expected, ordinary
 
 from course_tools import exercise
 from course_tools.grading import classroom, grade
