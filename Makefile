@@ -14,11 +14,11 @@ BOOTSTRAP = $(PYTHON) course_tools/bootstrap.py
 RUN = @$(BOOTSTRAP) run --
 TEST = @$(BOOTSTRAP) run --extra test --
 
-.PHONY: help lab test check notebooks diagrams exercises grade bench site claims clean distclean
+.PHONY: help lab test test-all check notebooks diagrams exercises grade bench site claims clean distclean
 
 help:
 	@awk -F ':.*## ' '/^## / { printf "\n%s\n", substr($$0, 4) } \
-		/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+		/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
 
 ## To learn
 
@@ -41,7 +41,10 @@ test: ## set up, and test everything: lint, types, unit tests, every lesson, the
 	$(TEST) python -m ruff check .
 	$(TEST) python -m mypy
 	$(TEST) python -m pytest tests/test_lessons.py -n 2 --maxschedchunk 1
-	$(TEST) python -m pytest -m "not lessons" -n 2 --dist loadgroup
+	$(TEST) python -m pytest -m "not lessons and not thorough" -n 2 --dist loadgroup
+
+test-all: test ## `make test`, then the same with more seeds and larger classes
+	$(TEST) python -m pytest -m thorough -n 2 --dist loadgroup
 
 notebooks: ## execute the lessons and store their outputs (KEY=05: one lesson; FRESH=1: store all new outputs)
 	$(RUN) python -m course_tools.authoring notebooks $(KEY) $(if $(FRESH),--fresh)

@@ -166,3 +166,12 @@ def test_tests_that_share_an_expensive_fixture_go_to_one_worker(tmp_path):
                           env={key: value for key, value in os.environ.items() if "PYTEST" not in key})
     workers = re.findall(r"\[(gw\d)\].* PASSED", done.stdout)
     assert len(workers) == 8 and len(set(workers)) == 1, done.stdout
+
+
+@pytest.mark.parametrize("verb, workflow", [("test", "ci"), ("test-all", "nightly")])
+def test_what_a_workflow_calls_is_a_verb_of_the_makefile(verb, workflow):
+    text = (ROOT / ".github/workflows" / f"{workflow}.yml").read_text()
+    called = re.search(r"run: (?:VERB=(\S+) )?\.ci/run$", text, re.MULTILINE)
+    assert (called[1] or "test") == verb
+    assert 'make PYTHON="$PYTHON" "${VERB:-test}"' in (ROOT / ".ci/run").read_text()
+    assert re.search(rf"^{verb}:.*## ", (ROOT / "Makefile").read_text(), re.MULTILINE)

@@ -25,8 +25,9 @@ for stem in registry.stems():
 SEEDS = 5
 ITEMS = [pytest.param(stem, item, id=f"{stem[:2]}-{name}", marks=pytest.mark.xdist_group(name))
          for stem in registry.stems() for name, item in registry.items(stem).items()]
-seeds = pytest.mark.parametrize("seed", [0, *[pytest.param(seed, marks=pytest.mark.slow)
-                                              for seed in range(1, SEEDS)]])
+THOROUGH = [pytest.mark.slow, pytest.mark.thorough]
+seeds = pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow), *[
+    pytest.param(seed, marks=THOROUGH) for seed in range(2, SEEDS)]])
 
 
 @functools.lru_cache(maxsize=SEEDS)
