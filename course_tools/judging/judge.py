@@ -5,10 +5,13 @@ A result is compared with the right one, then with those of all named mistakes, 
 a diagnosis is a match, never a guess.  Inputs in float64 affect only the remark.
 """
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Any
+
+import torch
 
 from .describe import describe
 from .match import did_the_same, named_mistake, named_on_a_subset, same_result
@@ -47,8 +50,25 @@ class Verdict:
 
 def examine(item: Item, answer: Answer, seed: int = 0) -> Verdict:
     """Observe and judge in one process: what the check cell of an exercise does."""
-    inputs = item.inputs(seed)
-    return judge(item, inputs, [observe(answer, trial, item.probe, item.gradients) for trial in inputs])
+    with _torch_as_imported():
+        inputs = item.inputs(seed)
+        return judge(item, inputs, [observe(answer, trial, item.probe, item.gradients) for trial in inputs])
+
+
+@contextlib.contextmanager
+def _torch_as_imported() -> Iterator[None]:
+    """In the `with` statement torch's default dtype, default device and grad mode are those of the grader,
+    whatever the notebook has set: inputs and references depend on them."""
+    dtype, device = torch.get_default_dtype(), torch.get_default_device()
+    try:
+        torch.set_default_dtype(torch.float32)
+        torch.set_default_device(None)
+        with torch.enable_grad():
+            yield
+    finally:
+        torch.set_default_dtype(dtype)
+        if device.type != "cpu":
+            torch.set_default_device(device)
 
 
 def judge(item: Item, inputs: list[Inputs], observations: list[Observation],

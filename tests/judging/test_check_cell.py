@@ -1,6 +1,7 @@
 """What a check says in a notebook: one line that passes, or one that tells what is wrong and where."""
 
 import functools
+import math
 import subprocess
 import sys
 import types
@@ -325,3 +326,27 @@ def test_an_exercise_is_found_by_number_or_name(key):
 def test_an_unknown_exercise_lists_those_there_are():
     with pytest.raises(ValueError, match="no exercise '77'. Choose one of: 01_long_term_dependency"):
         registry.resolve("77")
+
+
+@pytest.mark.parametrize("setting, reset", [
+    (lambda: torch.set_default_dtype(torch.float64), lambda: torch.set_default_dtype(torch.float32)),
+    (lambda: torch.set_default_device("meta"), lambda: torch.set_default_device(None)),
+    (lambda: torch.set_grad_enabled(False), lambda: torch.set_grad_enabled(True))],
+    ids=["default dtype", "default device", "no gradients"])
+def test_a_right_answer_passes_whatever_the_notebook_has_set(setting, reset):
+    """As in grading, where only the answers of a notebook count, not its settings."""
+    def attention(Q, K, V, mask=None):
+        scores = Q @ K.transpose(-2, -1) / math.sqrt(Q.size(-1))
+        if mask is not None:
+            scores = scores + torch.zeros(mask.shape).masked_fill(~mask, -math.inf)    # of the default dtype
+        weights = scores.softmax(dim=-1)
+        return weights @ V, weights
+
+    setting()
+    try:
+        settings = torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled()
+        verdict = examine(registry.find("attention")[1], attention)
+        assert verdict.passed, verdict.message
+        assert settings == (torch.get_default_dtype(), torch.get_default_device(), torch.is_grad_enabled())
+    finally:
+        reset()
