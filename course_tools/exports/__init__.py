@@ -8,6 +8,7 @@ other graders, lms.py exports the grades to Canvas and Moodle; templates/ holds 
 import contextlib
 import importlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from .. import exercise, files, templates
@@ -22,7 +23,7 @@ class ExportError(ValueError):
     """The export cannot be written; the message says why, in one line."""
 
 
-def export(target, out, key=None, grades=None):
+def export(target: str, out: str | Path, key: str | None = None, grades: str | Path | None = None) -> str:
     """Write the course for `target` to `out`.  Returns the line to print.  Raises ExportError.
 
     key: export only this exercise, for targets that allow it.  grades: the folder of results.
@@ -36,37 +37,38 @@ def export(target, out, key=None, grades=None):
         raise ExportError(f"{target} needs the results. Add --grades DIR" if takes else
                           f"--grades applies to canvas and moodle, not to {target}")
     stems = [resolve(key)] if key else None
-    return module.write(Path(out), target, stems, grades)
+    line: str = module.write(Path(out), target, stems, grades)
+    return line
 
 
-def stems():
+def stems() -> list[str]:
     """The exercises in this copy of the course, in order.  Raises ExportError if there are none."""
-    found = {path.stem for folder in ("solutions", exercise.PRISTINE)
+    there = {path.stem for folder in ("solutions", exercise.PRISTINE)
              for path in (exercise.ROOT / folder).glob("[0-9][0-9]_*.ipynb")}
-    if not found:
+    if not there:
         raise ExportError(f"{exercise.ROOT}: contains neither solutions/ nor {exercise.PRISTINE}/, so no "
                           "exercises can be exported from this copy of the course")
-    return sorted(found)
+    return sorted(there)
 
 
-def resolve(key):
+def resolve(key: str) -> str:
     """The stem among `stems` that '01', '1' or a full name stands for.  Raises ValueError."""
-    from ..items.registry import resolve
-    stem, known = resolve(key), stems()
+    from ..items import registry
+    stem, known = str(registry.resolve(key)), stems()
     if stem not in known:
         raise ExportError(f"this copy of the course does not have the exercise {stem}. It has: "
                           f"{', '.join(known)}")
     return stem
 
 
-def rendered(name, **values):
+def rendered(name: str, **values: object) -> str:
     """The text of a script or of settings, from the template `name`.j2."""
     made = templates.environment(TEMPLATES, escape=False).get_template(f"{name}.j2")
     return made.render(values) + "\n"
 
 
 @contextlib.contextmanager
-def new_folder(target):
+def new_folder(target: str | Path) -> Iterator[Path]:
     """An empty folder to fill; in the end its content becomes the content of `target`, all or nothing.
 
     Raises ExportError if `target` is not an empty folder.
@@ -90,7 +92,7 @@ def new_folder(target):
 
 
 @contextlib.contextmanager
-def new_file(target):
+def new_file(target: str | Path) -> Iterator[Path]:
     """A path to write to; the file becomes `target`, completely or not at all.  Raises ExportError."""
     target = Path(target)
     if target.exists() or target.is_symlink():

@@ -8,15 +8,17 @@ import argparse
 import os
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+from ..grading.results import SubmissionScore
 from . import TEMPLATES, ExportError, new_file
 from .lms import read
 
 MARKS = {True: "✅", False: "❌"}
 
 
-def write(out, target, only, grades):
+def write(out: Path, target: str, only: Sequence[str] | None, grades: str | Path | None) -> str:
     """Write DIR/.github/workflows/grade.yml."""
     path = out / ".github" / "workflows" / "grade.yml"
     with new_file(path) as part:
@@ -24,14 +26,15 @@ def write(out, target, only, grades):
     return f"{path}: commit this file to the students' repository, which is a release (course release DIR)"
 
 
-def summary(found, threshold):
+def summary(submissions: Sequence[SubmissionScore], threshold: float) -> tuple[str, bool]:
     """(the job summary in Markdown, whether the threshold is reached), for the exercises started."""
-    begun = [one for one in found if any(item["status"] != "missing" for item in one["items"])]
-    score, possible = (sum(one[key] for one in begun) for key in ("score", "max_score"))
+    begun = [one for one in submissions if any(item["status"] != "missing" for item in one["items"])]
+    score, possible = sum(one["score"] for one in begun), sum(one["max_score"] for one in begun)
     percent = 100 * score / possible if possible else 0.0
     reached = percent >= threshold
     lines = [f"# {MARKS[reached]} {score} of {possible} points ({percent:.0f} %)", "",
-             f"{len(begun)} of {len(found)} exercises started. Threshold: {threshold:g} % of the points."]
+             f"{len(begun)} of {len(submissions)} exercises started. "
+             f"Threshold: {threshold:g} % of the points."]
     for one in begun:
         title = _plain(one["exercise"] or one["path"])
         lines += ["", f"## {title}: {one['score']} of {one['max_score']}", "",
@@ -41,23 +44,23 @@ def summary(found, threshold):
     return "\n".join(lines) + "\n", reached
 
 
-def _plain(text):
+def _plain(text: str) -> str:
     """Text for a Markdown table, shown as it is: no markup, no HTML, one line."""
-    text = " ".join(str(text).split())
+    text = " ".join(text.split())
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*\[\]|~@#$!])", lambda mark: f"&#{ord(mark[1])};", text)
 
 
-def main(argv=None):
+def main(argv: Sequence[str] | None = None) -> int:
     """Write the job summary.  The exit status is 1 below the threshold, 2 for wrong use."""
     parser = argparse.ArgumentParser(prog="python -m course_tools.exports.github")
     parser.add_argument("grades", type=Path)
     parser.add_argument("--threshold", type=float, default=60.0)
-    given = parser.parse_args(argv)
+    options = parser.parse_args(argv)
     try:
-        if not 0 <= given.threshold <= 100:
-            raise ExportError(f"the threshold is {given.threshold:g} %, but it must be between 0 and 100")
-        text, reached = summary(read(given.grades), given.threshold)
+        if not 0 <= options.threshold <= 100:
+            raise ExportError(f"the threshold is {options.threshold:g} %, but it must be between 0 and 100")
+        text, reached = summary(read(options.grades), options.threshold)
     except ExportError as problem:
         print(problem, file=sys.stderr)
         return 2

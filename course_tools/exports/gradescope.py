@@ -8,12 +8,15 @@ import json
 import sys
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from .. import files
 from ..grading import GradingError
 from ..grading.classroom import grade_class
 from ..grading.merge import points
+from ..grading.results import ItemScore, SubmissionScore
 from . import new_file, release, rendered, stems
 
 SCRIPTS = ("setup.sh", "run_autograder")
@@ -21,7 +24,7 @@ THEN = (1980, 1, 1, 0, 0, 0)  # the same course always gives the same zip
 NOT_THERE = "no notebook of this exercise was handed in."
 
 
-def write(out, target, only, grades):
+def write(out: Path, target: str, only: Sequence[str] | None, grades: str | Path | None) -> str:
     """Write the autograder's zip.  only: the exercises to grade, by default all."""
     only = only or stems()
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as folder, new_file(out) as part:
@@ -37,27 +40,28 @@ def write(out, target, only, grades):
             f"{max_points} points")
 
 
-def _add(archive, name, content, mode):
+def _add(archive: zipfile.ZipFile, name: str, content: bytes, mode: int) -> None:
     entry = zipfile.ZipInfo(name, THEN)
     entry.external_attr, entry.compress_type = mode << 16, zipfile.ZIP_DEFLATED
     archive.writestr(entry, content)
 
 
-def results(graded, only):
+def results(graded: Sequence[SubmissionScore], only: Sequence[str]) -> dict[str, Any]:
     """Gradescope's results.json as a dict: a test for each item of the exercises in `only`.
 
     graded: the submissions of results.json.  Of several notebooks for one exercise, the first counts.
     """
     tests, notes = [], []
     for stem in only:
-        results = [one for one in graded if one["exercise"] == stem]
-        items = results[0]["items"] if results else [
-            {"name": name, "points": 0, "max_points": max_points, "passed": False, "message": NOT_THERE}
+        notebooks = [one for one in graded if one["exercise"] == stem]
+        items: list[ItemScore] = notebooks[0]["items"] if notebooks else [
+            {"name": name, "points": 0, "max_points": max_points, "passed": False, "mistake": None,
+             "message": NOT_THERE, "status": "missing", "remark": None}
             for name, max_points in points(stem).items()]
         tests += [_test(stem, item) for item in items]
-        if len(results) > 1:
-            counted = Path(results[0]["path"]).name
-            notes.append(f"There are {len(results)} notebooks for {stem}. This one counts: {counted}")
+        if len(notebooks) > 1:
+            counted = Path(notebooks[0]["path"]).name
+            notes.append(f"There are {len(notebooks)} notebooks for {stem}. This one counts: {counted}")
     notes += [f"{Path(one['path']).name}: {one.get('message', 'not part of this assignment')}"
               for one in graded
               if one["exercise"] not in only]
@@ -67,13 +71,13 @@ def results(graded, only):
             "visibility": "visible", "stdout_visibility": "hidden"}
 
 
-def _test(stem, item):
+def _test(stem: str, item: ItemScore) -> dict[str, Any]:
     return {"name": f"{stem.split('_')[0]} {item['name']}", "score": item["points"],
             "max_score": item["max_points"], "status": "passed" if item["passed"] else "failed",
             "output": item["message"], "visibility": "visible"}
 
 
-def main(submission, target, *only):
+def main(submission: str, target: str, *only: str) -> None:
     """Grade the notebooks in the folder `submission`, and write results.json to `target`."""
     with tempfile.TemporaryDirectory(prefix="course-gradescope-") as folder:
         try:

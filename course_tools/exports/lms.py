@@ -7,13 +7,20 @@ the notebooks of two students is left out.
 """
 
 import csv
+import functools
 import html
 import io
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
-from ..grading.reports.report import cell
+import fastjsonschema
+
+from ..grading.reports.report import SCHEMA, cell
+from ..grading.results import SubmissionScore, Summary
 from . import ExportError, new_file
 
 CANVAS = ["Student", "ID", "SIS User ID", "SIS Login ID", "Section"]
@@ -24,64 +31,74 @@ MOODLE = ["Identifier", "Full name", "Email address", "ID number"]
 MOODLE_NAME = re.compile(r"(?P<name>.+?)_(?P<id>[0-9]+)_assignsubmission_file(?:_.*)?", re.S)
 
 
-def write(out, target, only, grades):
+@dataclass(frozen=True)
+class Mark:
+    """A submission that has points.  identity: the name and the ID by which the system knows the student."""
+
+    submission: SubmissionScore
+    stem: str
+    identity: re.Match[str] | None
+
+
+Row: TypeAlias = Sequence[str | int]
+
+
+def write(out: Path, target: str, only: Sequence[str] | None, grades: str | Path) -> str:
     """Write the CSV.  only: [stem] for one exercise.  grades: a folder that `course grade` wrote."""
-    found = read(Path(grades))
-    gradable = [one for one in found if one["exercise"] and one["status"] in ("graded", "unreadable")]
-    marks = [one for one in gradable if not only or one["exercise"] in only]
+    submissions = read(Path(grades))
+    layout, pattern = FORMATS[target]
+    gradable = [Mark(one, one["exercise"], pattern.fullmatch(one["student"])) for one in submissions
+                if one["exercise"] and one["status"] in ("graded", "unreadable")]
+    marks = [mark for mark in gradable if not only or mark.stem in only]
     if not marks:
         raise ExportError(f"{grades}: contains no graded notebook" + (f" for {only[0]}" if only else ""))
-    layout, pattern = FORMATS[target]
-    marks = [{**one, "known": pattern.fullmatch(one["student"])} for one in marks]
     disputed = _disputed(marks)
-    kept = [one for one in marks if not one["known"] or one["known"]["id"] not in disputed]
+    kept = [mark for mark in marks if not mark.identity or mark.identity["id"] not in disputed]
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerows([cell(value) for value in row] for row in layout(kept))
     with new_file(out) as part:
         part.write_text(text.getvalue(), encoding="utf-8", newline="")
-    left_out = len(found) - len(gradable)
+    left_out = len(submissions) - len(gradable)
     return (f"{out}: {len(_by_student(kept))} students, {len(kept)} notebooks"
             + (f"; {left_out} left out, because they could not be graded" if left_out else "")
             + "".join(f"\n{target} ID {number} was left out, because more than one notebook claims it: "
                       f"{', '.join(paths)}" for number, paths in disputed.items()))
 
 
-def _disputed(marks):
+def _disputed(marks: Iterable[Mark]) -> dict[str, list[str]]:
     """{ID: paths} for every ID claimed by two names, or by two notebooks of one exercise."""
-    claims = {}
-    for one in marks:
-        if one["known"]:
-            claims.setdefault(one["known"]["id"], []).append(one)
-    return {number: [one["path"] for one in theirs] for number, theirs in sorted(claims.items())
-            if len({one["known"]["name"] for one in theirs}) > 1
-            or len({one["exercise"] for one in theirs}) < len(theirs)}
+    claims: dict[str, list[tuple[str, Mark]]] = {}
+    for mark in marks:
+        if mark.identity:
+            claims.setdefault(mark.identity["id"], []).append((mark.identity["name"], mark))
+    return {number: [mark.submission["path"] for _, mark in theirs]
+            for number, theirs in sorted(claims.items())
+            if len({name for name, _ in theirs}) > 1
+            or len({mark.stem for _, mark in theirs}) < len(theirs)}
 
 
-def read(folder):
+def read(folder: Path) -> list[SubmissionScore]:
     """The submissions of results.json in a folder.  Raises ExportError if the file is missing or damaged."""
     path = folder / "results.json"
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))["submissions"]
-        for one in found:
-            _need(one, student=str, exercise=(str, type(None)), path=str, status=str, score=int,
-                  max_score=int, items=list)
-            for item in one["items"]:
-                _need(item, name=str, points=int, max_points=int, passed=bool, message=str, status=str)
+        summary: Summary = json.loads(path.read_text(encoding="utf-8"))
+        _is_valid()(summary)
     except (FileNotFoundError, NotADirectoryError):
         raise ExportError(f"{folder}: contains no results.json. First run: course grade SUBMISSIONS "
                           f"--out {folder}") from None
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, RecursionError):  # of JSON, and of its schema
         raise ExportError(f"{path}: was not written by course grade. Grade again into a new folder") from None
-    return found
+    return summary["submissions"]
 
 
-def _need(found, **kinds):
-    if not all(isinstance(found[key], kind) for key, kind in kinds.items()):
-        raise ValueError
+@functools.cache
+def _is_valid() -> Callable[[object], object]:
+    """Raises ValueError for what is not of the form of results.json."""
+    return fastjsonschema.compile(json.loads(SCHEMA.read_text(encoding="utf-8")))
 
 
-def canvas(marks):
+def canvas(marks: Sequence[Mark]) -> Iterator[Row]:
     """The rows for Canvas: header, points possible, a row for each student."""
     exercises = _worth(marks)
     yield [*CANVAS, *map(_title, exercises)]
@@ -92,7 +109,7 @@ def canvas(marks):
         yield [*who, "", *(theirs[stem]["score"] if stem in theirs else "" for stem in exercises)]
 
 
-def moodle(marks):
+def moodle(marks: Sequence[Mark]) -> Iterator[Row]:
     """The rows for Moodle.  One exercise: its grading worksheet; several: for the gradebook's import."""
     exercises = _worth(marks)
     if len(exercises) == 1:
@@ -100,15 +117,15 @@ def moodle(marks):
     else:
         yield MOODLE + [f"{_title(stem)}{end}" for stem in exercises for end in ("", " feedback comments")]
     for student, known, theirs in _by_student(marks):
-        who = [f"Participant {known['id']}", known["name"], "", ""] if known else [
+        row: list[str | int] = [f"Participant {known['id']}", known["name"], "", ""] if known else [
             "", "", student if "@" in student else "", "" if "@" in student else student]
         for stem, max_points in exercises.items():
             score, text = (theirs[stem]["score"], comment(theirs[stem])) if stem in theirs else ("", "")
-            who += [score, max_points, "", text] if len(exercises) == 1 else [score, text]
-        yield who
+            row += [score, max_points, "", text] if len(exercises) == 1 else [score, text]
+        yield row
 
 
-def comment(one):
+def comment(one: SubmissionScore) -> str:
     """The feedback that a student reads in Moodle about one notebook: HTML, one line for each item."""
     lines = []
     for item in one["items"]:
@@ -118,24 +135,28 @@ def comment(one):
     return "<br>".join(html.escape(line, quote=False).replace("\n", "<br>") for line in lines)
 
 
-def _title(stem):
+def _title(stem: str) -> str:
     """'01 long term dependency'"""
     return stem.replace("_", " ")
 
 
-def _worth(marks):
+def _worth(marks: Iterable[Mark]) -> dict[str, int]:
     """{exercise: its points}, in order."""
-    return dict(sorted((one["exercise"], one["max_score"]) for one in marks))
+    return dict(sorted((mark.stem, mark.submission["max_score"]) for mark in marks))
 
 
-def _by_student(marks):
-    """[(student, their name and ID in the system or None, {exercise: result})], in order."""
-    found = {}
-    for one in sorted(marks, key=lambda one: one["student"]):
-        who = one["known"]["id"] if one["known"] else one["student"]
-        found.setdefault((bool(one["known"]), who), []).append(one)
-    return [(theirs[0]["student"], theirs[0]["known"], {one["exercise"]: one for one in theirs})
-            for theirs in found.values()]
+def _by_student(marks: Iterable[Mark]
+                ) -> list[tuple[str, re.Match[str] | None, dict[str, SubmissionScore]]]:
+    """[(student, their name and ID in the system or None, {exercise: submission})], in order."""
+    students: dict[tuple[bool, str], list[Mark]] = {}
+    for mark in sorted(marks, key=lambda mark: mark.submission["student"]):
+        who = mark.identity["id"] if mark.identity else mark.submission["student"]
+        students.setdefault((bool(mark.identity), who), []).append(mark)
+    return [(theirs[0].submission["student"], theirs[0].identity,
+             {mark.stem: mark.submission for mark in theirs})
+            for theirs in students.values()]
 
 
-FORMATS = {"canvas": (canvas, CANVAS_NAME), "moodle": (moodle, MOODLE_NAME)}
+Layout: TypeAlias = Callable[[Sequence[Mark]], Iterator[Row]]
+FORMATS: dict[str, tuple[Layout, re.Pattern[str]]] = {
+    "canvas": (canvas, CANVAS_NAME), "moodle": (moodle, MOODLE_NAME)}

@@ -4,11 +4,14 @@ nbgrader runs the whole notebook that a student hands in, as the user who grades
 answers, and compares outside their process.  The check cells are the same.
 """
 
+from collections.abc import Sequence
+from pathlib import Path
+
 from .. import exercise
 from . import ExportError, new_folder, rendered, stems
 
 
-def write(out, target, only, grades):
+def write(out: Path, target: str, only: Sequence[str] | None, grades: str | Path | None) -> str:
     """Write DIR/source/NN_name/NN_name.ipynb and DIR/nbgrader_config.py into a new or empty folder."""
     lacking = [stem for stem in stems() if not (exercise.ROOT / "solutions" / f"{stem}.ipynb").exists()]
     if lacking:

@@ -6,6 +6,7 @@ even grading.  The checks contain the right answers by design, and both packages
 
 import re
 import shutil
+from pathlib import Path
 
 from .. import exercise
 from ..bootstrap import PYTHONS
@@ -23,7 +24,7 @@ LENGTH = "line-length = 110\n"  # of ruff; what students write should not be lin
 UNLINTED = 'extend-exclude = ["exercises", "notebooks", ".pristine", ".course", "backups"]\n'
 
 
-def release(target):
+def release(target: str | Path) -> str:
     """Write the release into the new or empty folder `target`.  Returns the line to print."""
     with new_folder(target) as folder:
         fill(folder)
@@ -31,7 +32,7 @@ def release(target):
             f"make -C {target} lab")
 
 
-def fill(folder):
+def fill(folder: Path) -> None:
     """Write a release into an empty folder.  Raises ExportError if this copy of the course is incomplete."""
     home = exercise.ROOT
     needed = ("README.md", *FILES, *FOLDERS, "notebooks")
@@ -49,7 +50,7 @@ def fill(folder):
     _tests(folder)
 
 
-def _readme(home, folder):
+def _readme(home: Path, folder: Path) -> None:
     """A README for students, with the lesson table from README.md; a Makefile without authors' commands."""
     lessons = next(table for table in LESSONS.findall((home / "README.md").read_text(encoding="utf-8"))
                    if "notebooks/" in table)
@@ -60,7 +61,7 @@ def _readme(home, folder):
     (folder / "Makefile").write_text(verbs, encoding="utf-8", newline="\n")
 
 
-def _lessons(home, folder):
+def _lessons(home: Path, folder: Path) -> None:
     """The lessons as they are stored; the teacher's working copy may contain other files."""
     (folder / "notebooks").mkdir()
     if (home / "notebooks" / "images").exists():
@@ -70,7 +71,7 @@ def _lessons(home, folder):
             shutil.copy(path, folder / "notebooks")
 
 
-def _exercises(folder):
+def _exercises(folder: Path) -> None:
     """Every exercise twice: one copy to work in, and the original for `course reset` and the grader."""
     for name in ("exercises", exercise.PRISTINE):
         (folder / name).mkdir()
@@ -79,7 +80,7 @@ def _exercises(folder):
             (folder / name / f"{stem}.ipynb").write_text(text, encoding="utf-8", newline="\n")
 
 
-def _tests(folder):
+def _tests(folder: Path) -> None:
     """The tests that make sense there, and settings of ruff that leave students' exercises alone."""
     (folder / "tests").mkdir()
     for source, name in TESTS.items():

@@ -8,6 +8,7 @@ from .. import exercise, judging
 from ..items import registry
 from . import GradingError, submissions, tidy
 from .merge import merge, points
+from .results import Result
 
 LONGEST = 20_000  # characters of an answer shown in the feedback
 TIMEOUT = 20.0  # seconds for one cell, and for all calls of one answer
@@ -98,7 +99,7 @@ class Reading:
 
     digest: str | None = None
     begun: bool = True
-    result: dict | None = None
+    result: Result | None = None
 
 
 def read_submission(submission):

@@ -18,12 +18,16 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from multiprocessing import connection
+from typing import Any, Generic, TypeVar
 
 from . import limits
 
-CONTEXT = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+Job = TypeVar("Job")
+Done = TypeVar("Done")
+CONTEXT: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
 END_SECONDS = 3.0  # seconds for a worker to end its kernel before it is killed
 
 
@@ -34,21 +38,23 @@ class Lost:
     reason: str
 
 
-class Pool:
+class Pool(Generic[Job, Done]):
     """Up to `workers` processes that do work(job); all end with the `with` statement."""
 
-    def __init__(self, work, workers=1):
+    def __init__(self, work: Callable[[Job], Done], workers: int = 1) -> None:
         self.work, self.workers = work, workers
-        self.idle, self.busy = [], []
+        self.idle: list[Worker[Job, Done]] = []
+        self.busy: list[Worker[Job, Done]] = []
 
-    def __enter__(self):
+    def __enter__(self) -> "Pool[Job, Done]":
         return self
 
-    def __exit__(self, *problem):
+    def __exit__(self, *problem: object) -> None:
         end_all(self.idle + self.busy)
         self.idle, self.busy = [], []
 
-    def each(self, jobs, seconds, again=lambda result: False):
+    def each(self, jobs: Iterable[Job], seconds: float, again: Callable[[Done], bool] = lambda result: False
+             ) -> Iterator[tuple[Job, Done | Lost]]:
         """(job, result) of each job, as they are ready.
 
         seconds: the deadline of each job.  again(result): whether a job that ran beside others is to
@@ -62,8 +68,8 @@ class Pool:
                 yield job, result
         yield from self._once(later, seconds, 1)
 
-    def _once(self, jobs, seconds, workers):
-        waiting, done = collections.deque(jobs), collections.deque()
+    def _once(self, jobs: Iterable[Job], seconds: float, workers: int) -> Iterator[tuple[Job, Done | Lost]]:
+        waiting, done = collections.deque(jobs), collections.deque[tuple[Job, Done | Lost]]()
         while waiting or self.busy or done:
             while waiting and len(self.busy) < workers:
                 worker = self.idle.pop() if self.idle else Worker(self.work)
@@ -74,7 +80,7 @@ class Pool:
             else:
                 done.extend(self._finished(seconds))
 
-    def _finished(self, seconds):
+    def _finished(self, seconds: float) -> Iterator[tuple[Job, Done | Lost]]:
         """Wait for the next workers to finish or to miss their deadline: (job, result) of each."""
         left = min(worker.end for worker in self.busy) - time.monotonic()
         ready = connection.wait([worker.pipe for worker in self.busy], max(0.0, left))
@@ -88,38 +94,42 @@ class Pool:
             yield worker.job, result
 
 
-def each(work, jobs, seconds, workers=1, again=lambda result: False):
+def each(work: Callable[[Job], Done], jobs: Collection[Job], seconds: float, workers: int = 1,
+         again: Callable[[Done], bool] = lambda result: False) -> Iterator[tuple[Job, Done | Lost]]:
     """`Pool.each` with a pool of its own, of no more workers than jobs."""
     if jobs:
         with Pool(work, max(1, min(workers, len(jobs)))) as pool:
             yield from pool.each(jobs, seconds, again)
 
 
-class Worker:
+class Worker(Generic[Job, Done]):
     """A process that does one job after the other.  job: the last one.  end: when it has to be done."""
 
-    def __init__(self, work):
+    job: Job
+    end: float
+
+    def __init__(self, work: Callable[[Job], Done]) -> None:
         self.pipe, theirs = CONTEXT.Pipe()
-        self.job, self.end = None, None
         with theirs:
             self.process = CONTEXT.Process(target=_serve, args=(work, theirs, os.getpid()), daemon=True)
             self.process.start()
 
-    def begin(self, job, seconds):
+    def begin(self, job: Job, seconds: float) -> None:
         self.job, self.end = job, time.monotonic() + seconds
         with contextlib.suppress(OSError):  # it was ended from outside, as `result` reports
             self.pipe.send(job)
 
-    def result(self):
+    def result(self) -> Done | Lost:
         """The result of its job once the pipe is ready; Lost if the worker has ended."""
         try:
-            return self.pipe.recv()
+            result: Done | Lost = self.pipe.recv()
+            return result
         except (EOFError, OSError):
             self.process.join(END_SECONDS)
             return Lost(limits.describe_exit(self.process.exitcode or 0))
 
 
-def end_all(workers):
+def end_all(workers: Collection[Worker[Any, Any]]) -> None:
     """End these workers: each ends its kernel first, if it still can."""
     for worker in workers:
         worker.process.terminate()
@@ -133,7 +143,7 @@ def end_all(workers):
 
 # ---------------------------------------------------------------- in the worker
 
-def _serve(work, pipe, parent):
+def _serve(work: Callable[[Any], object], pipe: "connection.Connection[Any, Any]", parent: int) -> None:
     """Do jobs until the grader ends this process, or has ended itself."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the grader handles Ctrl-C
     signal.signal(signal.SIGTERM, _stop)
@@ -149,7 +159,7 @@ def _serve(work, pipe, parent):
         os._exit(1)
 
 
-def _done(work, job):
+def _done(work: Callable[[Any], object], job: object) -> object:
     try:
         return work(job)
     except MemoryError:
@@ -158,12 +168,12 @@ def _done(work, job):
         return Lost(f"raised {type(problem).__name__}: {str(problem)[:200]}")
 
 
-def _stop(*_):
+def _stop(*_: object) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
-def _end_with(parent):
+def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -253,17 +253,22 @@ def test_gradescopes_setup_takes_a_python_that_will_do(autograder, tmp_path, has
 def row(student, exercise=STEM, score=3, status="graded", path="in/x.ipynb", message="1 < 2\nsee there"):
     """A submission of results.json, of two items: the first right, the second wrong."""
     items = [{"name": "first", "points": 3, "max_points": 3, "passed": True, "mistake": None,
-              "message": "right", "status": "passed"},
+              "message": "right", "status": "passed", "remark": None},
              {"name": "second", "points": 0, "max_points": 2, "passed": False, "mistake": "no_tanh",
-              "message": message, "status": "wrong"}]
+              "message": message, "status": "wrong", "remark": None}]
     return {"student": student, "exercise": exercise, "path": path, "status": status, "score": score,
             "max_score": 5, "items": items if exercise else []}
+
+
+def summary(rows):
+    """results.json of these submissions."""
+    return {"seed": 1, "sandbox": "limits only", "caution": None, "submissions": rows}
 
 
 def table(tmp_path, target, rows, key=None):
     folder, out = tmp_path / "grades", tmp_path / f"{target}{key}{len(list(tmp_path.iterdir()))}.csv"
     folder.mkdir(exist_ok=True)
-    (folder / "results.json").write_text(json.dumps({"submissions": rows}))
+    (folder / "results.json").write_text(json.dumps(summary(rows)))
     told = exports.export(target, out, key, folder)
     with open(out, encoding="utf-8", newline="") as file:
         return list(csv.reader(file)), told
@@ -340,7 +345,8 @@ def test_no_name_becomes_a_formula_or_a_second_header(tmp_path, target):
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"submissions": [1]}', '{"submissions": [{"student": 1}]}',
-                                  json.dumps({"submissions": [{**row("x"), "score": "=1"}]})])
+                                  json.dumps(summary([{}])),
+                                  json.dumps(summary([{**row("x"), "score": "=1"}]))])
 def test_results_that_are_damaged_are_one_line_and_2(tmp_path, course, text):
     (tmp_path / "results.json").write_text(text)
     status, printed, error = course("export", "canvas", tmp_path / "x.csv", "--grades", tmp_path)
@@ -438,7 +444,7 @@ def test_wrong_use_is_one_line_and_2(tmp_path, monkeypatch, course, arguments, r
     for name, rows in {"full": None, "grades": [row("ann")], "empty": []}.items():
         (tmp_path / name).mkdir()
         if rows is not None:
-            (tmp_path / name / "results.json").write_text(json.dumps({"submissions": rows}))
+            (tmp_path / name / "results.json").write_text(json.dumps(summary(rows)))
     (tmp_path / "full" / "file").write_text("mine")
     monkeypatch.chdir(tmp_path)
     status, printed, error = course(*arguments)

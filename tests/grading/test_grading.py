@@ -12,10 +12,12 @@ import signal
 import subprocess
 import sys
 import time
+import typing
 import xml.etree.ElementTree as xml
 from html.parser import HTMLParser
 from pathlib import Path
 
+import fastjsonschema
 import nbformat
 import psutil
 import pytest
@@ -46,6 +48,7 @@ from course_tools.grading import (
     grade,
     merge,
     references,
+    results,
     submissions,
     workers,
 )
@@ -152,16 +155,22 @@ def test_what_is_no_exercise_is_told(graded):
 
 # ---------------------------------------------------------------- what is written
 
-def test_results_have_the_promised_form(graded):
-    results = json.loads((graded[0] / "out" / "results.json").read_text())
-    assert results.keys() == {"seed", "sandbox", "caution", "submissions"} and results["seed"] == 5
-    assert results["caution"] == caution(results["sandbox"])
-    for one in results["submissions"]:
-        assert one.keys() - {"message"} == {"student", "exercise", "path", "status", "score", "max_score",
-                                            "items"}
-        for item in one["items"]:
-            assert item.keys() == {"name", "points", "max_points", "passed", "mistake", "message", "status",
-                                   "remark"}
+def test_results_have_the_form_of_their_schema_and_of_their_types(graded):
+    schema = json.loads(report.SCHEMA.read_text(encoding="utf-8"))
+    written = json.loads((graded[0] / "out" / "results.json").read_text(encoding="utf-8"))
+    valid = fastjsonschema.compile(schema)
+    valid(written)
+    assert written["seed"] == 5 and written["caution"] == caution(written["sandbox"])
+    assert {one["status"] for one in written["submissions"]} >= {"graded", "unreadable"}
+    submission = schema["properties"]["submissions"]["items"]
+    for form, kind in ((schema, results.Summary), (submission, results.SubmissionScore),
+                       (submission["properties"]["items"]["items"], results.ItemScore)):
+        assert set(form["properties"]) == kind.__required_keys__ | kind.__optional_keys__
+        assert set(form["required"]) == kind.__required_keys__
+    assert submission["properties"]["status"]["enum"] == list(typing.get_args(results.Status))
+    written["submissions"][0]["items"][0]["points"] = "3"
+    with pytest.raises(ValueError, match="points must be integer"):
+        valid(written)
 
 
 def test_the_table_is_whole_and_no_formula(graded):
@@ -239,14 +248,14 @@ def test_results_and_pages_say_where_malice_is_not_held(graded, sandbox, told):
     assert (summary["caution"] == CAUTION) == told
     for_teachers = html.unescape(feedback_pages.index(summary, [""])), html.unescape(overview.page(summary))
     assert [CAUTION in page for page in for_teachers] == [told, told]
-    assert CAUTION not in html.unescape(feedback_pages.feedback(result, feedback_pages.sheet(STEM)))
+    assert CAUTION not in html.unescape(feedback_pages.feedback(result, feedback_pages.handed_out(STEM)))
 
 
 def test_a_page_escapes_what_an_answer_says():
     item = {"name": "x", "points": 0, "max_points": 1, "passed": False, "mistake": None, "status": "error",
             "message": "<img src=x onerror=alert(1)>", "see": None}
     result = {"student": "a", "exercise": STEM, "score": 0, "max_score": 1, "items": [item]}
-    page = Page(feedback_pages.feedback(result, feedback_pages.sheet(STEM)))
+    page = Page(feedback_pages.feedback(result, feedback_pages.handed_out(STEM)))
     assert "img" not in page.tags and "<img src=x" in page.text
 
 
@@ -490,7 +499,7 @@ def test_a_remark_costs_nothing_and_is_told_everywhere(tmp_path):
     table = next(line for line in csv.DictReader(io.StringIO(report.table(graded)))
                  if line["item"] == "gradient_norms")
     assert row["remark"] in table["message"] and table["status"] == "passed"
-    page = feedback_pages.feedback(result, feedback_pages.sheet(STEM), None)
+    page = feedback_pages.feedback(result, feedback_pages.handed_out(STEM), None)
     assert html.unescape(page).count(row["remark"]) == 1
     assert row["remark"] in html.unescape(lms.comment(graded["submissions"][0]))
 

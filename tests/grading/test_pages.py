@@ -145,7 +145,7 @@ def kinds_of(build, transfer, debug):
     ([(True, True, True)] * 100 + [(True, True, False)] * 5, None)])
 def test_the_class_is_weak_in_the_kind_with_clearly_the_fewest_points(notebooks, weak):
     found = [{**kinds_of(*passed), "student": f"s{number}"} for number, passed in enumerate(notebooks)]
-    text = overview.page({"submissions": found}, {FIRST: pages.sheet(FIRST)})
+    text = overview.page({"submissions": found}, {FIRST: pages.handed_out(FIRST)})
     assert (f"The class is weakest in {weak} items" in text) is bool(weak)
     assert ("about equally well in all of them" in text) is not weak
     rows = re.findall(r'<th scope="row">(\w+)<br>.*?(\d+) of (\d+)</td><td class="n">(\d+)</td>', text)
@@ -156,10 +156,10 @@ def test_the_class_is_weak_in_the_kind_with_clearly_the_fewest_points(notebooks,
 
 
 def test_a_page_tells_the_points_of_each_kind_and_the_kind_of_each_item():
-    text = pages.feedback(kinds_of(True, False, None), pages.sheet(FIRST))
+    text = pages.feedback(kinds_of(True, False, None), pages.handed_out(FIRST))
     assert "build 2 of 2 · transfer 0 of 2 · debug 0 of 2" in text
     assert re.findall(r'class="soft kind">(\w+)<', text) == ["build", "transfer", "debug"]
-    text = pages.feedback(result("ann", FIFTH), pages.sheet(FIFTH))    # one kind alone: no line
+    text = pages.feedback(result("ann", FIFTH), pages.handed_out(FIFTH))    # one kind alone: no line
     assert "build 4 of 4" not in text and "transfer" not in text
 
 
@@ -189,7 +189,7 @@ def test_what_protects_from_accidents_only_is_said_to_the_teacher(klass):
 
 def test_a_students_page_tells_task_inputs_line_section_and_date(klass):
     text = feedback(klass, 10)
-    task = pages.sheet(FIFTH).tasks["attention"]
+    task = pages.handed_out(FIFTH).tasks["attention"]
     assert SCALE in text and task in text and "<math" in task
     assert "<mark>    scores = Q @ K</mark>" in text and INPUTS.split("\n")[0] in text
     assert "5 of 8 values differ.<br>Inputs: Q (2, 2)" in text
@@ -204,14 +204,14 @@ def test_where_the_course_is_published_the_section_is_a_link(monkeypatch, tmp_pa
     assert pages.published(FIFTH) is None
     project = tmp_path / "pyproject.toml"
     project.write_text('[project]\nurls = {Documentation = "https://example.org/course/"}\n')
-    text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.sheet(FIFTH))
+    text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.handed_out(FIFTH))
     assert 'href="https://example.org/course/notebooks/05_query_key_value.html#From-formula-to-code"' in text
     (tmp_path / "notebooks").mkdir()
     cell = nbformat.v4.new_markdown_cell("## From formula to code\n\nIt.", id="formula")
     lesson = nbformat.v4.new_notebook(cells=[cell, nbformat.v4.new_code_cell("1", id="a")])
     nbformat.write(lesson, tmp_path / "notebooks" / f"{FIFTH}.ipynb")
     pages.headings.cache_clear()
-    text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.sheet(FIFTH))
+    text = pages.feedback(result("ann", FIFTH, "wrong", "no_scale", SCALE), pages.handed_out(FIFTH))
     assert 'href="https://example.org/course/notebooks/05_query_key_value.html#formula"' in text
     project.write_text("[project")
     assert pages.published(FIFTH) is None

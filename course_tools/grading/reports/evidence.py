@@ -2,53 +2,59 @@
 
 import contextlib
 import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 
 from ...judging.describe import describe, same
+from ...judging.judge import Verdict
 from ...judging.observe import decode, tensors
+from ...judging.spec import Item
 from .. import tidy
+from ..question import Question
+from ..results import Evidence
 
 SMALL, LONGEST = 64, 2000  # numbers and characters of one input that a page shows
 DEFAULT = (torch.float32, torch.int64, torch.bool)  # what torch.tensor makes of Python's numbers
 
 
-def evidence(item, question, observations, verdict):
+def evidence(item: Item, question: Question, observations: Sequence[Mapping[str, Any]], verdict: Verdict
+             ) -> Evidence:
     """The evidence for a verdict, from the first inputs for which the answer is wrong.
 
-    question: the Question.  observations: those of all its trials.  Returns {"difference": the result and the
-    expected result, if the diagnosis does not give the numbers, "inputs": as code, "line": the source line
-    that raised}, each None if unknown.
+    observations: those of all trials of the question.  The difference is left out if the diagnosis gives the
+    numbers.
     """
-    found = {"difference": None, "inputs": None, "line": None}
-    with contextlib.suppress(Exception):  # the verdict stands whatever this finds
+    evidence: Evidence = {"difference": None, "inputs": None, "line": None}
+    with contextlib.suppress(Exception):  # the verdict stands whatever this comes to
         right = [question.observe(item.reference, trial, item.probe, item.gradients)
                  for trial in question.trials]
         wrong = [number for number, one in enumerate(observations)
                  if one["error"] or not same(decode(one["output"]), decode(right[number]["output"]))]
         first = wrong[0] if wrong else 0
-        found["line"] = observations[first]["error"]["line"] if observations[first]["error"] else None
+        evidence["line"] = observations[first]["error"]["line"] if observations[first]["error"] else None
         if item.probe == "call":  # any other builds the arguments from the inputs
-            found["inputs"] = as_code(question.trials[first])
+            evidence["inputs"] = as_code(question.trials[first])
         if verdict.mistake and not item.view:
-            found["difference"] = tidy(describe(item, question.trials, observations, right, wrong))
-    return found
+            evidence["difference"] = tidy(describe(item, question.trials, observations, right, wrong))
+    return evidence
 
 
-def as_code(inputs):
+def as_code(inputs: Mapping[str, Any]) -> str:
     """{"name": value} as assignments to paste into a cell; for a large value only its shape, as a comment."""
     return "\n".join(_assignment(name, value) for name, value in inputs.items())
 
 
-def _assignment(name, value):
-    found, text = tensors(value), f"{name} = {_literal(value, len(name) + 3)}"
-    if sum(tensor.numel() for tensor in found) <= SMALL and len(text) <= LONGEST:
+def _assignment(name: str, value: Any) -> str:
+    parts, text = tensors(value), f"{name} = {_literal(value, len(name) + 3)}"
+    if sum(tensor.numel() for tensor in parts) <= SMALL and len(text) <= LONGEST:
         return text
-    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in found)
+    shapes = ", ".join(str(tuple(tensor.shape)) for tensor in parts)
     return f"# {name} is too large to show" + (f": {shapes}" if shapes else "")
 
 
-def _literal(value, column):
+def _literal(value: Any, column: int) -> str:
     """A value as Python source that begins in this column."""
     if isinstance(value, torch.Tensor):
         dtype = "" if value.dtype in DEFAULT else f", dtype={value.dtype}"

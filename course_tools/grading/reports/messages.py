@@ -9,7 +9,7 @@ HELPERS = ("\n    Only the answer cells are graded, so everything that an answer
 UNANSWERED = "not answered yet."
 
 
-def raised(kind, text):
+def raised(kind: str, text: str) -> Verdict:
     """The verdict on a cell that raises an error and therefore defines nothing."""
     if kind == "NotImplementedError":
         return Verdict("missing", UNANSWERED)

@@ -2,9 +2,12 @@
 
 import statistics
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ...items import registry
-from .feedback_pages import KINDS, TEMPLATES, by_kind
+from ..results import ItemScore, SubmissionScore, Summary
+from .feedback_pages import KINDS, TEMPLATES, Exercises, by_kind
 
 BINS = 10  # bars of the distribution
 REASONS = 3  # shown for each item
@@ -22,37 +25,40 @@ REASON = {"wrong": "wrong, but none of the known mistakes",
           "timeout": "ran out of time", "free_call": "called a library function that does the whole job"}
 
 
-def page(graded, sheets=None):
-    """overview.html of a summary (results.json).  sheets: {exercise: its Sheet}."""
-    sheets = sheets or {}
-    found = graded["submissions"]
-    students = len({one["student"] for one in found})
-    stems = sorted({one["exercise"] for one in found if one["exercise"]})
-    parts = [exercise([one for one in found if one["exercise"] == stem], stem, students) for stem in stems]
+def page(graded: Summary, exercises: Exercises | None = None) -> str:
+    """overview.html of a summary (results.json).  exercises: as they were handed out."""
+    exercises, submissions = exercises or {}, graded["submissions"]
+    students = len({one["student"] for one in submissions})
+    stems = sorted({one["exercise"] for one in submissions if one["exercise"]})
+    parts = [exercise([one for one in submissions if one["exercise"] == stem], stem, students)
+             for stem in stems]
     for part in parts:
-        known = sheets.get(part["exercise"])
+        known = exercises.get(part["exercise"])
         part["title"] = known.title if known else part["exercise"].replace("_", " ")
     least = max(FEWEST, TENTH * students)
     again = sorted((reason for part in parts for item in part["items"] for reason in item["reasons"]
                     if reason["named"] and reason["count"] >= least), key=lambda reason: -reason["count"])
-    kinds = by_kind([one for one in found if one["status"] == "graded" and one["exercise"] in sheets], sheets)
+    graded_ones = [one for one in submissions if one["status"] == "graded" and one["exercise"] in exercises]
+    kinds = by_kind(graded_ones, exercises)
     return TEMPLATES.get_template("overview.html.j2").render(
-        parts=parts, again=again[:AGAIN], students=students, least=least, files=len(found),
-        strange=sum(not one["exercise"] for one in found), kinds=kinds, asks=KINDS, weak=weakest(kinds),
+        parts=parts, again=again[:AGAIN], students=students, least=least, files=len(submissions),
+        strange=sum(not one["exercise"] for one in submissions), kinds=kinds, asks=KINDS, weak=weakest(kinds),
         columns=COLUMNS, caution=graded.get("caution")) + "\n"
 
 
-def weakest(kinds):
+def weakest(kinds: Mapping[str, Mapping[str, int]]) -> str | None:
     """The kind of items of which the class has clearly the smallest share of the points, else None."""
-    lowest, *others = sorted(kinds, key=lambda kind: share(kinds[kind])) or [None]
+    if not kinds:
+        return None
+    lowest, *others = sorted(kinds, key=lambda kind: share(kinds[kind]))
     return lowest if others and share(kinds[others[0]]) - share(kinds[lowest]) >= WEAKER else None
 
 
-def share(total):
+def share(total: Mapping[str, int]) -> float:
     return total["points"] / total["max_points"]
 
 
-def exercise(results, stem, students):
+def exercise(results: Sequence[SubmissionScore], stem: str, students: int) -> dict[str, Any]:
     """What the page says about one exercise.  results: its submissions, at least one.  students: how many."""
     graded = [one for one in results if one["status"] == "graded"]
     shares = [one["score"] / one["max_score"] if one["max_score"] else 0.0 for one in graded]
@@ -70,20 +76,20 @@ def exercise(results, stem, students):
             "items": items, "used": [name for name in COLUMNS if any(item["counts"][name] for item in items)]}
 
 
-def item(results, name, stem, students):
+def item(results: Sequence[SubmissionScore], name: str, stem: str, students: int) -> dict[str, Any]:
     """What the page says about one item.  "counts" has every student once, "reasons" the most common ones."""
-    found = [item for one in results for item in one["items"] if item["name"] == name]
-    counts = Counter(column(one) for one in found)
-    counts["absent"] = students - len(found)
-    wrong = Counter(_reason(one) for one in found if column(one) in ("mistake", *REASON))
-    remarks = Counter(one["remark"] for one in found if one["passed"] and one.get("remark"))
+    answers = [item for one in results for item in one["items"] if item["name"] == name]
+    counts = Counter(column(one) for one in answers)
+    counts["absent"] = students - len(answers)
+    wrong = Counter(_reason(one) for one in answers if column(one) in ("mistake", *REASON))
+    remarks = Counter(one["remark"] for one in answers if one["passed"] and one.get("remark"))
     return {"name": name, "counts": counts, "class": sum(counts.values()), "remarks": remarks.most_common(),
             "reasons": [{"item": name, "exercise": stem.split("_")[0], "named": named, "text": text,
                          "count": count, "share": 100 * count / students}
                         for (named, text), count in wrong.most_common(REASONS)]}
 
 
-def column(one):
+def column(one: ItemScore) -> str:
     """The key in COLUMNS that an item of a result is counted under."""
     if one["passed"]:
         return "passed"
@@ -92,12 +98,12 @@ def column(one):
     return one["status"] if one["status"] in COLUMNS else "failed"
 
 
-def _state(one):
+def _state(one: SubmissionScore) -> str:
     """What became of a notebook, in words."""
     return one["status"] if one["status"] in ("graded", "unreadable") else "not graded"
 
 
-def _reason(one):
+def _reason(one: ItemScore) -> tuple[bool, str]:
     """(whether it is a known mistake, what went wrong in words that apply to the whole class)"""
     if one["mistake"] == PLANTED:  # students are not told, but this page is for the teacher
         return True, registry.find(one["name"])[1].planted.sentence

@@ -8,13 +8,14 @@ import contextlib
 import fcntl
 import os
 import secrets
+from collections.abc import Iterator
 from pathlib import Path
 
 PREFIX = "course-submission-"
 CONTROLLERS = {"memory", "cpu"}
 
 
-def place(mounts="/proc/self/mountinfo", membership="/proc/self/cgroup"):
+def place(mounts: str = "/proc/self/mountinfo", membership: str = "/proc/self/cgroup") -> str | None:
     """The path of the nearest group that hands one of CONTROLLERS on to the groups made in it; None if there
     is none that this user may make groups in.  No group of others is changed."""
     with contextlib.suppress(OSError, StopIteration, ValueError):
@@ -23,11 +24,11 @@ def place(mounts="/proc/self/mountinfo", membership="/proc/self/cgroup"):
         with open(membership) as file:
             path = next(line[3:].strip() for line in file if line.startswith("0::"))
         inner = Path(path).relative_to(root)
-        for found in [] if ".." in inner.parts else [Path(top, inner), *Path(top, inner).parents]:
-            if not found.is_relative_to(top):
+        for group in [] if ".." in inner.parts else [Path(top, inner), *Path(top, inner).parents]:
+            if not group.is_relative_to(top):
                 break
-            if os.access(found, os.W_OK) and CONTROLLERS & set(_read(found, "cgroup.subtree_control")):
-                return str(found)
+            if os.access(group, os.W_OK) and CONTROLLERS & set(_read(group, "cgroup.subtree_control")):
+                return str(group)
     return None
 
 
@@ -35,7 +36,7 @@ class Group:
     """A new group in the group at `parent`.  It is locked by this process and those forked from it, and
     who finds it unlocked removes it (`clean`).  Raises OSError."""
 
-    def __init__(self, parent, memory):
+    def __init__(self, parent: str, memory: int) -> None:
         self.name = f"{PREFIX}{os.getpid()}-{secrets.token_hex(4)}"
         with _locked(parent):
             _clean(parent)
@@ -48,32 +49,32 @@ class Group:
                 self._write(limit, value)
         self.killed = self._killed()
 
-    def join(self):
+    def join(self) -> None:
         """Go on in the group.  Raises OSError if that does not hold."""
         self._write("cgroup.procs", 0)
         with open("/proc/self/cgroup") as file:
             if self.name not in file.read():
                 raise OSError("still outside")
 
-    def ran_out(self):
+    def ran_out(self) -> bool:
         """Whether a process in the group was killed for lack of memory since the last call."""
         before, self.killed = self.killed, self._killed()
         return self.killed > before
 
-    def remove(self):
+    def remove(self) -> None:
         """Remove the group, which nobody is in any more."""
         with contextlib.suppress(OSError):
             os.rmdir(self.name, dir_fd=self.parent)
         for descriptor in (self.folder, self.parent):
             os.close(descriptor)
 
-    def _killed(self):
+    def _killed(self) -> int:
         with contextlib.suppress(OSError):
             words = _read("", "memory.events", self.folder)
             return int(words[words.index("oom_kill") + 1])
         return 0
 
-    def _write(self, name, value):
+    def _write(self, name: str, value: int) -> None:
         descriptor = os.open(name, os.O_WRONLY, dir_fd=self.folder)
         try:
             os.write(descriptor, str(value).encode())
@@ -81,13 +82,13 @@ class Group:
             os.close(descriptor)
 
 
-def clean(parent):
+def clean(parent: str) -> None:
     """Remove the groups left behind by processes that were killed."""
     with contextlib.suppress(OSError), _locked(parent):
         _clean(parent)
 
 
-def _clean(parent):
+def _clean(parent: str) -> None:
     for name in os.listdir(parent):
         if name.startswith(PREFIX):
             path = os.path.join(parent, name)
@@ -96,7 +97,7 @@ def _clean(parent):
 
 
 @contextlib.contextmanager
-def _locked(folder, how=0):
+def _locked(folder: str, how: int = 0) -> Iterator[None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | how)
@@ -105,7 +106,7 @@ def _locked(folder, how=0):
         os.close(descriptor)
 
 
-def _read(folder, name, folder_descriptor=None):
+def _read(folder: str | Path, name: str, folder_descriptor: int | None = None) -> list[str]:
     """The words of a file of a group."""
     with open(os.open(os.path.join(folder, name), os.O_RDONLY, dir_fd=folder_descriptor)) as file:
         return file.read().split()

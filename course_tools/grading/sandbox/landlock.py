@@ -16,7 +16,7 @@ class Landlock:
     sockets.  scoped: whether signals are held back.
     """
 
-    def __init__(self):
+    def __init__(self) -> None:
         self.abi = syscalls.syscall(CREATE_RULESET, None, 0, 1)
         self.scoped = self.abi >= 6
         self.handled = (1 << 13) - 1 | (REFER if self.abi > 1 else 0) | (TRUNCATE if self.abi > 2 else 0) | (
@@ -25,7 +25,7 @@ class Landlock:
         size = 24 if self.scoped else 16 if self.abi > 3 else 8
         self.ruleset = syscalls.syscall(CREATE_RULESET, attributes, size, 0)
 
-    def allow(self, path, rights):
+    def allow(self, path: str, rights: int) -> None:
         """Allow these rights on a file, or on a folder and all beneath it.
 
         A link allows nothing, because it may lead anywhere; missing files are ignored.
@@ -43,5 +43,5 @@ class Landlock:
         finally:
             os.close(place)
 
-    def enforce(self):
+    def enforce(self) -> None:
         syscalls.syscall(RESTRICT_SELF, self.ruleset, 0)

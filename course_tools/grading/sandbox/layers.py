@@ -14,6 +14,7 @@ import os
 import resource
 import subprocess
 import tempfile
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 import psutil
@@ -34,7 +35,7 @@ class Refused(Exception):
 
 
 @contextmanager
-def layer(name):
+def layer(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, TypeError, AttributeError) as problem:
@@ -48,22 +49,26 @@ class Sandbox:
     that a submission may write to.
     """
 
-    def __init__(self, layers, paths):
-        self.layers, self.paths = layers, paths
-        self.user, self.rules, self.scratch, self.processes = None, None, None, PROCESSES
-        self.group = None
+    def __init__(self, layers: Sequence[str], paths: policy.Paths) -> None:
+        self.layers, self.paths, self.scratch, self.processes = layers, paths, "", PROCESSES
+        self.user: int | None = None
+        self.rules: landlock.Landlock | None = None
+        self.group: cgroups.Group | None = None
 
-    def __str__(self):
+    def __str__(self) -> str:
         return ", ".join([*self.layers, "limits"]) if self.layers else "limits only"
 
-    def begin(self):
+    def begin(self) -> None:
         """Set up what all submissions of a supervisor share.  With namespaces it returns in a new process."""
         syscalls.hide_memory()
         if "own user" in self.layers:
             self.user = FIRST_USER + os.getpid() % 1000
         if "cgroup" in self.layers:
             with layer("cgroup"):
-                self.group = cgroups.Group(cgroups.place(), MEMORY + SCRATCH)
+                parent = cgroups.place()
+                if parent is None:
+                    raise OSError("no group to make one in")
+                self.group = cgroups.Group(parent, MEMORY + SCRATCH)
         if "namespaces" in self.layers:
             self.scratch = "/scratch/work"
             with layer("namespaces"):
@@ -82,14 +87,14 @@ class Sandbox:
                            "IPYTHONDIR": os.path.join(self.scratch, ".ipython"), "USER": "student"})
         tempfile.tempdir = None
 
-    def end(self):
+    def end(self) -> None:
         """Remove what a supervisor leaves behind."""
         if self.group:
             self.group.remove()
         if self.scratch and "namespaces" not in self.layers:
             remove_folder(os.path.dirname(self.scratch))
 
-    def _allow(self, readable, listed):
+    def _allow(self, readable: Iterable[str], listed: Iterable[str]) -> None:
         self.rules, read = landlock.Landlock(), landlock.EXECUTE | landlock.READ_FILE | landlock.READ_DIR
         for path in readable:
             self.rules.allow(path, read)
@@ -101,7 +106,7 @@ class Sandbox:
             self.rules.allow(path, read)
         self.rules.allow(os.path.dirname(self.scratch), self.rules.handled)
 
-    def confine(self):
+    def confine(self) -> None:
         """Put this process into the sandbox.  This cannot be undone."""
         if self.group:
             with layer("cgroup"):
@@ -135,7 +140,7 @@ class Sandbox:
                 signals_held = "namespaces" in self.layers or self.rules and self.rules.scoped
                 syscalls.set_filter(seccomp.program(hold_signals=not signals_held))
 
-    def _limit(self):
+    def _limit(self) -> None:
         with open("/proc/self/statm") as file:
             used = int(file.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")
         for kind, limit in ((resource.RLIMIT_AS, used + MEMORY), (resource.RLIMIT_CPU, SECONDS),
@@ -147,19 +152,19 @@ class Sandbox:
             resource.setrlimit(kind, (limit, limit))
 
 
-def remove_folder(folder):
+def remove_folder(folder: str) -> None:
     """Remove a folder with all that a submission may have put there, however deep or closed."""
     if os.path.lexists(folder):
         run_silently("chmod", "-R", "u+rwx", folder)
         run_silently("rm", "-rf", folder)
 
 
-def run_silently(*command):
+def run_silently(*command: str) -> bytes:
     """Run a command.  Returns what it prints to standard output, as bytes."""
     return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL).stdout
 
 
-def _threads_of(user):
+def _threads_of(user: int) -> int:
     return sum(process.info["num_threads"] or 0 for process in psutil.process_iter(["uids", "num_threads"])
                if process.info["uids"] and process.info["uids"].real == user)

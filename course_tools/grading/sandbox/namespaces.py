@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+from collections.abc import Iterable
 
 from . import syscalls
 
@@ -10,7 +11,7 @@ BASE = "/sys"  # the new file system is put together here: a folder that is alwa
 INNER = syscalls.NEWNS | syscalls.NEWPID | syscalls.NEWNET | syscalls.NEWIPC | syscalls.NEWUTS
 
 
-def separate():
+def separate() -> None:
     """Continue as the first process of new namespaces, in which nothing outlives it; the caller's process
     only waits for its end."""
     user, group = os.geteuid(), os.getegid()
@@ -31,7 +32,7 @@ def separate():
         os._exit(0)
 
 
-def new_root(whole, devices, scratch, hidden=()):
+def new_root(whole: Iterable[str], devices: Iterable[str], scratch: str, hidden: Iterable[str] = ()) -> None:
     """See only `whole` (read-only) without what is `hidden` in it, `devices`, this namespace's /proc, and the
     empty folder `scratch`."""
     syscalls.mount(None, "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
@@ -61,7 +62,7 @@ def new_root(whole, devices, scratch, hidden=()):
     syscalls.enter_root(BASE)
 
 
-def own_scratch(scratch, size, files, user):
+def own_scratch(scratch: str, size: int, files: int, user: int | None) -> None:
     """An empty folder in memory over `scratch`, of limited size, that is gone with its last process; and
     nothing of the system's settings in /proc can be written."""
     syscalls.unshare(syscalls.NEWNS | syscalls.NEWIPC)
@@ -71,7 +72,7 @@ def own_scratch(scratch, size, files, user):
                 f"mode=700,size={size},nr_inodes={files}{owner}")
 
 
-def _place(path):
+def _place(path: str) -> None:
     """The empty file or folder that `path` is mounted on; a link stays one."""
     os.makedirs(BASE + os.path.dirname(path), exist_ok=True)
     if os.path.islink(path):

@@ -5,6 +5,7 @@ notebooks need.  Anything not named here does not exist for it.
 import os
 import site
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +29,7 @@ KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TZ")  # o
 HOMES = ("HOME", "TMPDIR", "USERPROFILE", "APPDATA", "TEMP", "TMP")  # the last four are Windows's
 
 
-def environment(scratch):
+def environment(scratch: str) -> dict[str, str]:
     """The environment variables of a kernel: where Python and the course are, and that output is static."""
     return {**{name: os.environ[name] for name in KEPT if name in os.environ},
             **dict.fromkeys(HOMES, scratch), "IPYTHONDIR": os.path.join(scratch, ".ipython"),
@@ -37,7 +38,7 @@ def environment(scratch):
             "OMP_NUM_THREADS": "1", "COURSE_STATIC": "1"}
 
 
-def without_user_folders():
+def without_user_folders() -> dict[str, str]:
     """Changes to `environment` for a process whose own can be read by submissions: a PATH of the system's
     folders, and no home but for packages that are installed there."""
     folders = os.environ.get("PATH", "").split(os.pathsep)
@@ -54,30 +55,30 @@ class Paths(NamedTuple):
     nothing out, readable: what may be read with all beneath it.  listed: folders that may be listed.
     """
 
-    shown: list
-    hidden: list
-    readable: list
-    listed: list
+    shown: list[str]
+    hidden: list[str]
+    readable: list[str]
+    listed: list[str]
 
 
-def paths(private):
+def paths(private: Iterable[str | Path]) -> Paths:
     """The Paths of a submission.  private: paths out of reach wherever they lie."""
-    hidden = hidden_packages()
+    private, hidden = list(private), hidden_packages()
     return Paths(readable_paths(private)[0], hidden, *readable_paths([*private, *hidden]))
 
 
-def hidden_packages():
+def hidden_packages() -> list[str]:
     """Installed packages that hold answers, wherever Python or a submission may look for them."""
     prefixes = {Path(path) for path in (sys.prefix, sys.base_prefix, "/usr", "/usr/local")}
     folders = {Path(path) for path in sys.path}.union(
         *(prefix.glob("lib*/python3*/*-packages") for prefix in prefixes))
-    found = [folder / file for folder in folders for name in LIBRARIES for file in (name, f"{name}.py")
-             if (folder / file).exists()]
-    found += [prefix / "pkgs" for prefix in prefixes if (prefix / "conda-meta").exists()]  # conda's cache
-    return sorted({str(path.resolve()) for path in found})
+    hidden = [folder / file for folder in folders for name in LIBRARIES for file in (name, f"{name}.py")
+              if (folder / file).exists()]
+    hidden += [prefix / "pkgs" for prefix in prefixes if (prefix / "conda-meta").exists()]  # conda's cache
+    return sorted({str(path.resolve()) for path in hidden})
 
 
-def readable_paths(private):
+def readable_paths(private: Iterable[str | Path]) -> tuple[list[str], list[str]]:
     """(files and folders to read with all beneath them, folders of which only some of it is readable).
 
     private: paths that must stay out of reach even where they lie in a folder of the system.
@@ -89,14 +90,14 @@ def readable_paths(private):
     python = [Path(path) for path in (sys.prefix, sys.base_prefix)]
     python += [path for path in map(Path, sys.path)
                if path.is_dir() and not any(folder in (path, *path.parents) for folder in closed)]
-    whole, parts = set(), {path.parent for path in NOTEBOOKS}
-    for path in _also_resolved(map(Path, (*SYSTEM, *python, *NOTEBOOKS))):
+    whole, parts = set[Path](), {path.parent for path in NOTEBOOKS}
+    for path in _also_resolved([*map(Path, SYSTEM), *python, *NOTEBOOKS]):
         if path.exists() and path not in never:
             _around(path, set(closed), {above for folder in closed for above in folder.parents}, whole, parts)
     return sorted(map(str, whole)), sorted(map(str, parts))
 
 
-def _around(path, closed, above, whole, parts):
+def _around(path: Path, closed: set[Path], above: set[Path], whole: set[Path], parts: set[Path]) -> None:
     """Add `path`, or all in it but the closed folders beneath it.  above: the folders that these lie in."""
     if path not in above or path.is_symlink():  # what a link leads to is closed under its own name
         whole.add(path)
@@ -107,5 +108,5 @@ def _around(path, closed, above, whole, parts):
             _around(inner, closed, above, whole, parts)
 
 
-def _also_resolved(paths):
+def _also_resolved(paths: Iterable[Path]) -> list[Path]:
     return list(dict.fromkeys(each for path in paths for each in (path, path.resolve())))

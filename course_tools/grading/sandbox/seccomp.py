@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import struct
+from collections.abc import Sequence
 
 # Name, number on x86_64, number on aarch64 ("-": there is none).
 CALLS = """
@@ -51,19 +52,19 @@ ARGUMENT = (("clone", 0, ANY_BIT, NEW_SPACES), ("prctl", 0, EQUAL, PDEATHSIG), (
 NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16  # where they stand in what a filter is given
 
 
-def known():
+def known() -> bool:
     """Whether there is a filter for this machine."""
     return platform.machine() in ARCHITECTURES
 
 
-def numbers(calls=CALLS + PARTLY + SIGNALS):
+def numbers(calls: str = CALLS + PARTLY + SIGNALS) -> dict[str, int]:
     """{name: number} of these calls on this machine."""
     column = ARCHITECTURES[platform.machine()][1]
-    return {found[0]: int(found[column]) for found in re.findall(r"(\w+) (\d+|-) (\d+|-)", calls)
-            if found[column] != "-"}
+    return {call[0]: int(call[column]) for call in re.findall(r"(\w+) (\d+|-) (\d+|-)", calls)
+            if call[column] != "-"}
 
 
-def program(hold_signals):
+def program(hold_signals: bool) -> bytes:
     """The filter.  hold_signals: forbid signals to any process but this one, where nothing else does."""
     known = numbers()
     code = [_step(LOAD, ARCHITECTURE), *_unless(EQUAL, ARCHITECTURES[platform.machine()][0], errno.EPERM),
@@ -84,19 +85,19 @@ def program(hold_signals):
     return b"".join([*code, _step(RETURN, ALLOW)])
 
 
-def _step(instruction, value, then=0, otherwise=0):
+def _step(instruction: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
     return struct.pack("=HBBI", instruction, then, otherwise, value)
 
 
-def _if(test, value, error):
+def _if(test: int, value: int, error: int) -> list[bytes]:
     return [_step(test, value, 0, 1), _step(RETURN, ERROR | error)]
 
 
-def _unless(test, value, error):
+def _unless(test: int, value: int, error: int) -> list[bytes]:
     return [_step(test, value, 1, 0), _step(RETURN, ERROR | error)]
 
 
-def _with_argument(number, index, steps):
+def _with_argument(number: int, index: int, steps: Sequence[bytes]) -> list[bytes]:
     """Apply `steps` to an argument of one call, and go on with the call's number loaded again."""
     inner = [_step(LOAD, ARGUMENTS + 8 * index), *steps, _step(LOAD, NUMBER)]
     return [_step(EQUAL, number, 0, len(inner)), *inner]

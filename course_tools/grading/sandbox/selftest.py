@@ -1,8 +1,11 @@
 """Find out which layers of the sandbox work on this machine, by trying inside it what must not succeed."""
 
+import functools
 import os
 import socket
 import threading
+from collections.abc import Callable, Container, Iterator
+from typing import NoReturn
 
 import psutil
 
@@ -10,7 +13,7 @@ from . import cgroups, policy, seccomp, syscalls
 from .layers import LAYERS, Refused, Sandbox
 
 
-def best(paths, without=()):
+def best(paths: policy.Paths, without: Container[str] = ()) -> Sandbox:
     """The Sandbox with all layers that work on this machine.  without: layers that are not tried."""
     layers = [name for name in LAYERS if name not in without
               and (name != "own user" or os.geteuid() == 0) and (name != "seccomp" or seccomp.known())
@@ -20,7 +23,7 @@ def best(paths, without=()):
     return Sandbox(layers, paths)
 
 
-def _tried(sandbox):
+def _tried(sandbox: Sandbox) -> str | None:
     """The layer that is refused or does not work, or None, as reported by a process inside."""
     inbox, outbox = os.pipe()
     supervisor = os.fork()
@@ -33,7 +36,7 @@ def _tried(sandbox):
     return None if report == "all" else report
 
 
-def _try(sandbox, outside, outbox):
+def _try(sandbox: Sandbox, outside: int, outbox: int) -> NoReturn:
     try:
         sandbox.begin()
         child = os.fork()
@@ -51,7 +54,7 @@ def _try(sandbox, outside, outbox):
         os._exit(0)
 
 
-def _weak(sandbox, outside):
+def _weak(sandbox: Sandbox, outside: int) -> str | None:
     """The layer that allows something it should not, or blocks something that is needed."""
     for name, attempt in _forbidden(sandbox, outside):
         try:
@@ -71,7 +74,7 @@ def _weak(sandbox, outside):
     return None
 
 
-def _forbidden(sandbox, outside):
+def _forbidden(sandbox: Sandbox, outside: int) -> Iterator[tuple[str, Callable[[], object]]]:
     """(layer, what must raise OSError)"""
     files = [name for name in ("namespaces", "Landlock") if name in sandbox.layers]
     for name in files[:1]:
@@ -87,10 +90,10 @@ def _forbidden(sandbox, outside):
         yield "namespaces", lambda: socket.socket().connect(("127.0.0.1", 9))
     if "seccomp" in sandbox.layers:  # which promises: no look into other processes
         for pid in (os.getppid(), outside)[:1 if "namespaces" in files else 2]:
-            yield "seccomp", lambda pid=pid: open(f"/proc/{pid}/mem", "rb")
+            yield "seccomp", functools.partial(open, f"/proc/{pid}/mem", "rb")
     if "own user" in sandbox.layers:
         yield "own user", lambda: os.setuid(0)
     if "seccomp" in sandbox.layers:
-        yield "seccomp", lambda: socket.socket()
+        yield "seccomp", socket.socket
         yield "seccomp", lambda: syscalls.unshare(syscalls.NEWUSER)
         yield "seccomp", lambda: os.chmod("/proc/self", 0)

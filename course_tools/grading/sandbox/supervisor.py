@@ -4,7 +4,9 @@ import contextlib
 import os
 import select
 import signal
+import socket
 import time
+from collections.abc import Iterable
 
 import psutil
 
@@ -14,7 +16,7 @@ POLL_SECONDS = 0.1  # between two looks
 END_SECONDS = 5.0  # at most to end all that a submission started
 
 
-def wait_for_end(child, connection, sandbox):
+def wait_for_end(child: int, connection: int | socket.socket, sandbox: layers.Sandbox) -> str:
     """Wait for the end of a submission, for the grader to disconnect, or for too much to be used.
 
     Returns how it ended: "exit 0", "signal 11", what `usage.excess` returns, or "stopped".
@@ -41,12 +43,12 @@ def wait_for_end(child, connection, sandbox):
     return f"signal {-status}" if status < 0 else f"exit {status}"
 
 
-def children():
+def children() -> set[int]:
     """The numbers of the processes that this one started, or that fell to it."""
     return {process.pid for process in psutil.Process().children()}
 
 
-def end_all_processes(sandbox):
+def end_all_processes(sandbox: layers.Sandbox) -> None:
     """End all that a submission started, and empty its scratch folder."""
     end, pause = time.monotonic() + END_SECONDS, 0.001
     while time.monotonic() < end:
@@ -63,21 +65,21 @@ def end_all_processes(sandbox):
         layers.remove_folder(sandbox.scratch)
 
 
-def _groups(pids):
+def _groups(pids: Iterable[int]) -> set[int]:
     """The process groups of these, but not this process's own, as numbers to send a signal to."""
-    found = set()
+    groups = set()
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
-            found.add(-os.getpgid(pid))
-    return found - {0, -os.getpgrp()}
+            groups.add(-os.getpgid(pid))
+    return groups - {0, -os.getpgrp()}
 
 
-def _reap(but=None):
+def _reap(but: int | None = None) -> bool:
     """Take note of the processes that have ended, `but` one.  Returns whether others are left."""
     with contextlib.suppress(ChildProcessError):
-        while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-            if found.si_pid == but:
+        while ended := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+            if ended.si_pid == but:
                 return True
-            os.waitpid(found.si_pid, 0)
+            os.waitpid(ended.si_pid, 0)
         return True
     return False

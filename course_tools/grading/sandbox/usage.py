@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import stat
+from collections.abc import Iterable, Iterator, Sequence
 
 import psutil
 
@@ -20,35 +21,35 @@ AT_MOST = re.compile(rb"^Vm(?:RSS|Swap):\s+(\d+)", re.MULTILINE)  # a page count
 SHARED_OUT = re.compile(rb"^(?:Swap)?Pss:\s+(\d+)", re.MULTILINE)  # ... or is divided among them
 
 
-def members(sandbox):
+def members(sandbox: layers.Sandbox) -> list[int]:
     """The numbers of all processes of a submission."""
     if "namespaces" in sandbox.layers:
         return [pid for pid in psutil.pids() if pid != os.getpid()]
     return [process.pid for process in psutil.Process().children(recursive=True)]
 
 
-def at_rest(sandbox):
+def at_rest(sandbox: layers.Sandbox) -> set[int]:
     """Stop the processes of a submission, and return their numbers: what is stopped starts no more."""
-    found = set()
-    while new := set(members(sandbox)) - found:
+    stopped = set[int]()
+    while new := set(members(sandbox)) - stopped:
         send(signal.SIGSTOP, new)
-        found |= new
-    return found
+        stopped |= new
+    return stopped
 
 
-def send(number, pids):
+def send(number: signal.Signals, pids: Iterable[int]) -> None:
     """Send a signal to processes, some of which may be gone."""
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
 
 
-def memory(pids):
+def memory(pids: Iterable[int]) -> dict[int | str, int]:
     """{number in /proc: bytes of memory at most} of those processes that have not ended."""
     return dict(filter(None, map(_held, pids)))
 
 
-def excess(sandbox, born):
+def excess(sandbox: layers.Sandbox, born: int) -> str | None:
     """What a submission uses too much of: "processes", "memory", "descriptors", "disk", or None.
 
     born: bytes that its first process shared with the one that it was forked from.
@@ -70,7 +71,7 @@ def excess(sandbox, born):
 
 
 @contextlib.contextmanager
-def _as_user(user):
+def _as_user(user: int | None) -> Iterator[None]:
     """Be the submission's user, who may look into its processes: root without all its rights may not."""
     if user is None:
         yield
@@ -84,22 +85,23 @@ def _as_user(user):
         os.setegid(0)
 
 
-def _held(pid):
+def _held(pid: int) -> tuple[int | str, int] | None:
     """(number in /proc, bytes of memory at most), None if the process has ended.  One whose first thread
     has ended is known by the number of another."""
-    for number in itertools.chain([pid], _threads(pid)):
+    numbers: Iterator[int | str] = itertools.chain([pid], _threads(pid))
+    for number in numbers:
         at_most = _numbers(AT_MOST, f"/proc/{number}/status")
         if at_most:
             return number, at_most
     return None
 
 
-def _threads(pid):
+def _threads(pid: int) -> Iterator[str]:
     with contextlib.suppress(OSError):
         yield from os.listdir(f"/proc/{pid}/task")
 
 
-def _measured(sandbox):
+def _measured(sandbox: layers.Sandbox) -> int:
     """Bytes of memory of all processes, a page divided by the number of those that have it.  One that can't
     be looked into counts in full."""
     stopped = at_rest(sandbox)  # else what ends meanwhile would count for those that are left, too
@@ -110,7 +112,7 @@ def _measured(sandbox):
         send(signal.SIGCONT, stopped)
 
 
-def _numbers(pattern, path):
+def _numbers(pattern: re.Pattern[bytes], path: str) -> int:
     """The sum in bytes of the kilobytes that a file in /proc tells."""
     try:
         with open(path, "rb") as file:
@@ -119,7 +121,7 @@ def _numbers(pattern, path):
         return 0
 
 
-def _opened(number):
+def _opened(number: int | str) -> list[str] | None:
     """The open files of a process as paths in /proc, None if they can't be listed."""
     folder = f"/proc/{number}/fd"
     try:
@@ -128,7 +130,7 @@ def _opened(number):
         return None
 
 
-def _deleted(files):
+def _deleted(files: Sequence[str] | None) -> int:
     """Bytes of the open files that are deleted.  Of one that can't be listed: all that it could have open."""
     if files is None:
         return layers.OPEN_FILES * layers.FILE
@@ -140,7 +142,7 @@ def _deleted(files):
     return total
 
 
-def _on_disk(scratch):
+def _on_disk(scratch: str) -> int:
     """Bytes in the scratch folder, however deep or closed."""
     layers.run_silently("chmod", "-R", "u+rwx", scratch)
     printed = layers.run_silently("du", "-sk", scratch).split()
