@@ -23,8 +23,6 @@ import sys
 import time
 from pathlib import Path
 
-OLDEST, NEWEST = (3, 11), (3, 14)    # every package of constraints.txt has wheels for these
-PYTHONS = "Python %d.%d to %d.%d" % (OLDEST + NEWEST)
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 WINDOWS = os.name == "nt"
@@ -49,6 +47,29 @@ CAUSES = [    # what a failed step printed, and what it means to a learner; the 
      "There is no build of torch for this machine and Python {version}. The course needs a 64-bit system.\n"
      "Another version of Python may help: " + AGAIN),
 ]
+
+
+def requires_python():
+    """What pyproject.toml says, ">=3.11,<3.15": every package of constraints.txt has wheels for these.
+
+    Where the course was installed without its folder, the installed package says it.
+    """
+    try:
+        project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    except OSError:
+        from importlib import metadata
+        return metadata.metadata("course-lib")["Requires-Python"]
+    return re.search(r'^requires-python *= *"(.*)"', project, re.MULTILINE).group(1)
+
+
+def python_range(requires):
+    """The oldest and the newest Python, as pairs of numbers: ((3, 11), (3, 14)) for ">=3.11,<3.15"."""
+    oldest, beyond = (re.search(sign + r" *3\.(\d+)", requires).group(1) for sign in (">=", "<(?!=)"))
+    return (3, int(oldest)), (3, int(beyond) - 1)
+
+
+OLDEST, NEWEST = python_range(requires_python())
+PYTHONS = "Python %d.%d to %d.%d" % (OLDEST + NEWEST)
 
 
 class Trouble(Exception):

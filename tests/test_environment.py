@@ -41,14 +41,38 @@ def test_torch_is_exact_in_both():
     assert installed.pins()["torch"] == "2.13.0"
 
 
-def test_the_python_range_is_the_same_everywhere():
-    (_, oldest), (major, newest) = bootstrap.OLDEST, bootstrap.NEWEST
-    span = f">={major}.{oldest},<{major}.{newest + 1}"
-    assert PROJECT["requires-python"] == span and f"python {span}" in CONDA["dependencies"]
+def test_the_python_range_is_that_of_pyproject_everywhere():
+    """bootstrap.py reads it, and what takes it from there is not tested: the release, Gradescope's set-up."""
+    assert bootstrap.python_range("<3.15,>=3.11") == ((3, 11), (3, 14))
+    assert bootstrap.python_range(PROJECT["requires-python"]) == (bootstrap.OLDEST, bootstrap.NEWEST)
+    assert metadata.metadata("course-lib")["Requires-Python"] in (
+        PROJECT["requires-python"], ",".join(reversed(PROJECT["requires-python"].split(","))))
+    assert f"python {PROJECT['requires-python']}" in CONDA["dependencies"]
     jobs = yaml.safe_load((ROOT / ".github/workflows/ci.yml").read_text())["jobs"]
-    assert jobs["test"]["strategy"]["matrix"]["python"] == [f"{major}.{oldest}", f"{major}.{newest}"]
-    for page in ("README.md", "course_lib/runtime.py"):    # release_README.md takes bootstrap's words
+    assert jobs["test"]["strategy"]["matrix"]["python"] == [
+        f"{major}.{minor}" for major, minor in (bootstrap.OLDEST, bootstrap.NEWEST)]
+    for page in ("README.md", "course_lib/runtime.py"):
         assert bootstrap.PYTHONS in (ROOT / page).read_text(encoding="utf-8"), page
+    runtime = (ROOT / "course_lib/runtime.py").read_text(encoding="utf-8")
+    assert f"{bootstrap.OLDEST} <= sys.version_info[:2] <= {bootstrap.NEWEST}" in runtime
+
+
+@pytest.mark.parametrize("path", [
+    "README.md", ".devcontainer/devcontainer.json", ".github/ISSUE_TEMPLATE/problem.yml",
+    ".github/workflows/pages.yml", "course_tools/bootstrap.py",
+    "course_tools/exports/templates/grade.yml", "course_tools/exports/templates/release_README.md",
+    "course_tools/exports/templates/setup.sh.j2"])
+def test_a_python_that_is_named_is_one_that_the_course_runs_on(path):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    named = re.findall(r"[Pp]y(?:thon)?(?:-version)?[\": :-]{0,4}3\.(\d+)", text)
+    older = {"6", "7"} if path.endswith("bootstrap.py") else set()    # whose syntax it keeps to
+    assert named and {int(minor) for minor in {*named} - older} <= {
+        *range(bootstrap.OLDEST[1], bootstrap.NEWEST[1] + 1)}
+
+
+def test_the_version_is_the_last_one_of_the_changelog():
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## \[(\d[^]]*)\]", changes, re.MULTILINE)[0] == PROJECT["version"]
 
 
 def test_only_verbs_that_test_install_what_tests_need():

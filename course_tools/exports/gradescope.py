@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import files
+from .. import bootstrap, files
 from ..grading import GradingError
 from ..grading.classroom import grade_class
 from ..grading.merge import points
@@ -31,7 +31,9 @@ def write(out: Path, target: str, only: Sequence[str] | None, grades: str | Path
         release.fill(Path(folder))
         with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
             for name in SCRIPTS:
-                _add(archive, name, rendered(name, stems=only).encode(), 0o755)
+                text = rendered(name, stems=only, oldest=bootstrap.OLDEST, newest=bootstrap.NEWEST,
+                                pythons=bootstrap.PYTHONS)
+                _add(archive, name, text.encode(), 0o755)
             for path in sorted(Path(folder).rglob("*")):
                 if path.is_file():
                     _add(archive, f"course/{path.relative_to(folder).as_posix()}", path.read_bytes(), 0o644)
