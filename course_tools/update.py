@@ -81,17 +81,17 @@ def _fill(path, old, before):
     before: the exercise that `old` was handed out as.  An answer cell that was changed in the new exercise is
     never replaced.
     """
-    sheet, pristine = exercise.read(path), exercise.pristine(path.stem)
-    names = [exercise.grade_id(cell) for cell in sheet.cells if exercise.grade_id(cell)]
-    answered, given, clean = (exercise.answers(notebook, names)[0] for notebook in (old, before, pristine))
+    notebook, pristine = exercise.read(path), exercise.pristine(path.stem)
+    names = [exercise.grade_id(cell) for cell in notebook.cells if exercise.grade_id(cell)]
+    answered, handed_out, clean = (exercise.answers(one, names)[0] for one in (old, before, pristine))
     moved = []
-    for cell in sheet.cells:
+    for cell in notebook.cells:
         name = exercise.grade_id(cell)
-        if name in answered and answered[name] != given.get(name) and cell.source == clean.get(name):
+        if name in answered and answered[name] != handed_out.get(name) and cell.source == clean.get(name):
             cell.source = answered[name]
             moved.append(name)
     if moved:
-        files.write(path, exercise.text(sheet))
+        files.write(path, exercise.text(notebook))
     return moved
 
 

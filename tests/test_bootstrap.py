@@ -109,7 +109,7 @@ def test_a_broken_or_half_made_venv_is_made_anew(course, damage):
     assert ran(course) == ["venv", "ensurepip", "pip", "compile"] and ran(course) == []
 
 
-@pytest.mark.parametrize("printed, told", [
+@pytest.mark.parametrize("printed, cause", [
     (OFFLINE, "network, which only the set-up needs"),
     ("ERROR: Could not install: OSError: [Errno 28] No space left on device\n", "disk is full"),
     ("/usr/bin/python3: No module named ensurepip\n", "apt install python3-venv"),
@@ -118,11 +118,11 @@ def test_a_broken_or_half_made_venv_is_made_anew(course, damage):
     ("ERROR: something else\n", "ERROR: something else"),
     (KeyboardInterrupt(), "Stopped"),
     (PermissionError(13, "Permission denied"), "may not write to this folder")])
-def test_a_failed_setup_says_why_and_the_next_one_begins_again(course, capsys, printed, told):
+def test_a_failed_setup_says_why_and_the_next_one_begins_again(course, capsys, printed, cause):
     course.pip = printed
     assert setup() == (130 if isinstance(printed, KeyboardInterrupt) else 2)
     message = capsys.readouterr().err
-    assert told in message and "Traceback" not in message
+    assert cause in message and "Traceback" not in message
     assert not isinstance(printed, str) or message.endswith("setup.log\n")
     assert not (course.root / ".venv/course-stamp.json").exists()
     course.pip = ""

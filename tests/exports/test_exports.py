@@ -117,8 +117,8 @@ def test_everything_else_works_in_a_release(released):
     hand_in(folder / "exercises" / f"{STEM}.ipynb", {**ANSWERS, "rnn_step": NO_TANH})
     done = shell(released, "course check 01")
     assert done.returncode == 1 and "The tanh is missing" in done.stdout, done.stderr
-    told = json.loads(shell(released, "course status --json").stdout)["exercises"][0]
-    assert (told["score"], told["max_score"]) == (FULL - ITEMS["rnn_step"].points, FULL)
+    status = json.loads(shell(released, "course status --json").stdout)["exercises"][0]
+    assert (status["score"], status["max_score"]) == (FULL - ITEMS["rnn_step"].points, FULL)
     assert "Hint 1 of" in shell(released, "course hint 01 rnn_step").stdout
     assert "in its original state" in shell(released, "course reset 01").stdout
     text = (folder / "exercises" / f"{STEM}.ipynb").read_text(encoding="utf-8")
@@ -211,27 +211,27 @@ def autograder(tmp_path_factory):
 @pytest.mark.slow
 def test_gradescopes_autograder_grades_a_submission(autograder):
     hand_in(autograder / "submission" / f"{STEM}.ipynb", {**ANSWERS, "rnn_step": NO_TANH})
-    found = run_autograder(autograder)
-    points = is_results(found)
+    results = run_autograder(autograder)
+    points = is_results(results)
     assert points == {f"01 {name}": item.points * (name != "rnn_step") for name, item in ITEMS.items()}
-    assert found["score"] == FULL - ITEMS["rnn_step"].points
-    assert "tanh is missing" in found["tests"][0]["output"]
+    assert results["score"] == FULL - ITEMS["rnn_step"].points
+    assert "tanh is missing" in results["tests"][0]["output"]
 
 
 def test_gradescopes_autograder_tells_that_nothing_was_handed_in(autograder):
     for path in (autograder / "submission").iterdir():
         path.unlink()
-    found = run_autograder(autograder)
-    assert set(is_results(found).values()) == {0} and found["score"] == 0
-    assert {test["output"] for test in found["tests"]} == {gradescope.NOT_THERE}
+    results = run_autograder(autograder)
+    assert set(is_results(results).values()) == {0} and results["score"] == 0
+    assert {test["output"] for test in results["tests"]} == {gradescope.NOT_THERE}
 
 
 def test_gradescopes_results_say_which_notebook_counts():
-    found = gradescope.results([row("x", path="in/a.ipynb"), row("y", path="in/b.ipynb"),
+    results = gradescope.results([row("x", path="in/a.ipynb"), row("y", path="in/b.ipynb"),
                                 row("z", None, status="unknown_exercise", path="in/shop.ipynb")], [STEM])
-    is_results(found)
-    assert found["score"] == 3 and "2 notebooks" in found["output"] and "a.ipynb" in found["output"]
-    assert "shop.ipynb" in found["output"]
+    is_results(results)
+    assert results["score"] == 3 and "2 notebooks" in results["output"] and "a.ipynb" in results["output"]
+    assert "shop.ipynb" in results["output"]
 
 
 @pytest.mark.parametrize("has, printed", [("python3.14", "python3.14 "), ("python3.11", "python3.11 "),
@@ -269,13 +269,13 @@ def table(tmp_path, target, rows, key=None):
     folder, out = tmp_path / "grades", tmp_path / f"{target}{key}{len(list(tmp_path.iterdir()))}.csv"
     folder.mkdir(exist_ok=True)
     (folder / "results.json").write_text(json.dumps(summary(rows)))
-    told = exports.export(target, out, key, folder)
+    line = exports.export(target, out, key, folder)
     with open(out, encoding="utf-8", newline="") as file:
-        return list(csv.reader(file)), told
+        return list(csv.reader(file)), line
 
 
 def test_canvas_reads_its_own_columns(tmp_path):
-    rows, told = table(tmp_path, "canvas", [
+    rows, line = table(tmp_path, "canvas", [
         row("ann"), row("leeann_LATE_12_3456"), row("leebob_13_3457_-1", score=0),
         row("lost", None, status="unknown_exercise"), row("cy", status="failed"),
         row("dan", status="unreadable", score=0), row("ann", "02_other")])
@@ -283,7 +283,7 @@ def test_canvas_reads_its_own_columns(tmp_path):
     assert rows[1] == ["    Points Possible", "", "", "", "", "5", "5"]
     assert rows[2:] == [["ann", "", "", "ann", "", "3", "3"], ["dan", "", "", "dan", "", "0", ""],
                         ["leeann", "12", "", "", "", "3", ""], ["leebob", "13", "", "", "", "0", ""]]
-    assert "4 students, 5 notebooks; 2 left out, because they could not be graded" in told
+    assert "4 students, 5 notebooks; 2 left out, because they could not be graded" in line
 
 
 @pytest.mark.parametrize("upload, known", [
@@ -293,29 +293,29 @@ def test_canvas_reads_its_own_columns(tmp_path):
     ("leeann_111_456_22", ("leeann", "111")), ("anon_12345_456", None), ("LATE_anon_12345_456_x_222_9", None),
     ("ann_2", None), ("zzz_\u0662_\u0663", None)])
 def test_canvas_knows_a_student_by_its_own_prefix_alone(upload, known):
-    found = lms.CANVAS_NAME.fullmatch(upload)
-    assert known == (found and (found["name"], found["id"]))
+    match = lms.CANVAS_NAME.fullmatch(upload)
+    assert known == (match and (match["name"], match["id"]))
 
 
 def test_a_file_name_puts_no_points_under_the_id_of_another(tmp_path):
-    rows, told = table(tmp_path, "canvas", [row("leeann_111_456_zzz_222_9"), row("leebob_222_457", score=0)])
-    assert [(one[1], one[5]) for one in rows[2:]] == [("111", "3"), ("222", "0")] and "left out" not in told
+    rows, line = table(tmp_path, "canvas", [row("leeann_111_456_zzz_222_9"), row("leebob_222_457", score=0)])
+    assert [(one[1], one[5]) for one in rows[2:]] == [("111", "3"), ("222", "0")] and "left out" not in line
     upload = "Ann_11_assignsubmission_file_x_22_assignsubmission_file"
     rows, _ = table(tmp_path, "moodle", [row(upload)], "01")
     assert rows[1][0] == "Participant 11"
 
 
 def test_an_id_that_two_notebooks_claim_is_left_out_and_told(tmp_path):
-    rows, told = table(tmp_path, "canvas", [
+    rows, line = table(tmp_path, "canvas", [
         row("leeann_111_456", path="in/a.ipynb"), row("leeann_111_457", path="in/b.ipynb"), row("ann"),
         row("zoe_222_9", path="in/c.ipynb"), row("leebob_222_458", "02_other", path="in/d.ipynb"),
         row("leecy_333_460"), row("leecy_333_471", "02_other", score=1)])
     assert [(one[0], one[1], *one[5:]) for one in rows[2:]] == [
         ("ann", "", "3", ""), ("leecy", "333", "3", "1")]
-    assert told.split("\n")[1:] == [
+    assert line.split("\n")[1:] == [
         "canvas ID 111 was left out, because more than one notebook claims it: in/a.ipynb, in/b.ipynb",
         "canvas ID 222 was left out, because more than one notebook claims it: in/c.ipynb, in/d.ipynb"]
-    assert "2 students, 3 notebooks" in told
+    assert "2 students, 3 notebooks" in line
 
 
 def test_moodle_reads_one_exercise_as_its_worksheet(tmp_path):
@@ -323,7 +323,7 @@ def test_moodle_reads_one_exercise_as_its_worksheet(tmp_path):
                                          row("s123")], "01")
     assert rows[0] == ["Identifier", "Full name", "Email address", "ID number", "Grade", "Maximum Grade",
                        "Last modified (grade)", "Feedback comments"]
-    assert [found[:4] for found in rows[1:]] == [
+    assert [cells[:4] for cells in rows[1:]] == [
         ["Participant 12", "Ann Lee", "", ""], ["", "", "b@uni.example", ""], ["", "", "", "s123"]]
     assert rows[1][4:] == ["3", "5", "", "✓ first 3/3<br>✗ second 0/2: 1 &lt; 2<br>see there"]
 
@@ -340,8 +340,8 @@ def test_no_name_becomes_a_formula_or_a_second_header(tmp_path, target):
     rows, _ = table(tmp_path, target, [row(name, message="=1+1") for name in (
         "=cmd|' /C calc'!A1", "+1", "@x", "-2", "a\nb,c\"d", "Points Possible", "=1@x")])
     assert len(rows) == 7 + 1 + (target == "canvas")
-    assert not [value for found in rows for value in found if value[:1] in tuple("=+@\t") or value == "-2"]
-    assert sum("Points Possible" in found[0] for found in rows) == (target == "canvas")
+    assert not [value for cells in rows for value in cells if value[:1] in tuple("=+@\t") or value == "-2"]
+    assert sum("Points Possible" in cells[0] for cells in rows) == (target == "canvas")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"submissions": [1]}', '{"submissions": [{"student": 1}]}',
@@ -361,17 +361,17 @@ def workflow(released):
     """The steps' lines, in order, and the workflow; written into the release once."""
     path = released[0] / ".github" / "workflows" / "grade.yml"
     assert str(path) in exports.export("github", released[0])
-    found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return [step["run"] for step in found["jobs"]["grade"]["steps"] if "run" in step], found
+    settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return [step["run"] for step in settings["jobs"]["grade"]["steps"] if "run" in step], settings
 
 
 def test_the_workflow_is_one_that_github_reads(workflow):
-    lines, found = workflow
-    on = found[True]  # YAML 1.1 takes `on` for a truth value
+    lines, settings = workflow
+    on = settings[True]  # YAML 1.1 takes `on` for a truth value
     assert "push" in on and on["workflow_dispatch"]["inputs"]["threshold"]["default"] == "60"
-    assert found["permissions"] == {"contents": "read"}
-    assert "|| '60'" in found["jobs"]["grade"]["env"]["THRESHOLD"] and len(lines) == 3
-    for step in found["jobs"]["grade"]["steps"]:
+    assert settings["permissions"] == {"contents": "read"}
+    assert "|| '60'" in settings["jobs"]["grade"]["env"]["THRESHOLD"] and len(lines) == 3
+    for step in settings["jobs"]["grade"]["steps"]:
         assert ("uses" in step) != ("run" in step)
     assert not HOSTS.search((exports.TEMPLATES / "grade.yml").read_text(encoding="utf-8"))
 
@@ -408,9 +408,9 @@ def test_the_overview_shows_what_to_teach_again_and_no_name():
     assert "student 1" not in page and "<script" not in page and html.escape("<script>alert(1)") in page
     assert not re.search(r"""(?:src|href)=|url\(|@import|https?:""", page)
     assert re.search(r"second</code> \(lesson 01\), 3 of 5: 1 &lt; 2\n?<", page)
-    told = overview.exercise(graded["submissions"][:3], STEM, 3)
-    assert (told["mean"], told["median"], told["graded"]) == (3, 3, 3)
-    assert [bar["count"] for bar in told["bars"]] == [0, 0, 0, 0, 0, 0, 3, 0, 0, 0]
+    part = overview.exercise(graded["submissions"][:3], STEM, 3)
+    assert (part["mean"], part["median"], part["graded"]) == (3, 3, 3)
+    assert [bar["count"] for bar in part["bars"]] == [0, 0, 0, 0, 0, 0, 3, 0, 0, 0]
 
 
 def test_grading_writes_the_overview_even_of_nothing(tmp_path):

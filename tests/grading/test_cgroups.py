@@ -27,12 +27,12 @@ def tree(folder, own, kind="cgroup2", root="/", handed_on=HANDED_ON):
     return folder / "mounts", folder / "own"
 
 
-@pytest.mark.parametrize("own, root, found", [
+@pytest.mark.parametrize("own, root, nearest", [
     ("/user.slice/app.slice/session.scope", "/", "user.slice"), ("/user.slice", "/", "user.slice"),
     ("/", "/", "."), ("/docker/x/user.slice/app.slice", "/docker/x", "user.slice"),
     ("/../elsewhere", "/", None), ("/elsewhere", "/docker/x", None)])
-def test_the_nearest_group_that_hands_a_controller_on(tmp_path, own, root, found):
-    expected = found and os.path.normpath(tmp_path / "top" / found)
+def test_the_nearest_group_that_hands_a_controller_on(tmp_path, own, root, nearest):
+    expected = nearest and os.path.normpath(tmp_path / "top" / nearest)
     assert cgroups.place(*tree(tmp_path, own, root=root)) == expected
 
 
@@ -40,9 +40,9 @@ def test_there_is_none_where_nothing_is_handed_on(tmp_path, monkeypatch):
     assert cgroups.place(*tree(tmp_path, "/user.slice", handed_on={"": "pids", "user.slice": ""})) is None
     assert cgroups.place(*tree(tmp_path, "/user.slice", kind="cgroup")) is None
     assert cgroups.place(tmp_path / "nothing", tmp_path / "nothing") is None
-    given = tree(tmp_path, "/user.slice")
+    files = tree(tmp_path, "/user.slice")
     monkeypatch.setattr(os, "access", lambda path, how: False)
-    assert cgroups.place(*given) is None
+    assert cgroups.place(*files) is None
 
 
 def test_a_group_that_can_not_be_made_is_not_told(tmp_path, monkeypatch):
@@ -68,11 +68,11 @@ def ours(parent):
 @pytest.fixture
 def parent():
     """A group for one test: whoever grades beside it clears up in the group above."""
-    found = tempfile.mkdtemp(prefix="course-test-", dir=hierarchy())
-    yield found
-    cgroups.clean(found)
-    assert ours(found) == set()
-    os.rmdir(found)
+    group = tempfile.mkdtemp(prefix="course-test-", dir=hierarchy())
+    yield group
+    cgroups.clean(group)
+    assert ours(group) == set()
+    os.rmdir(group)
 
 
 def in_child(work):

@@ -156,9 +156,9 @@ def test_a_cluster_grades_every_sheet(dask, place, tmp_path):
     for student in STUDENTS:
         put(student, tmp_path / "students" / student)
     graded(tmp_path, tmp_path / "out", place, "--dask", dask[0])
-    found = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["submissions"]
+    submissions = json.loads((tmp_path / "out" / "results.json").read_text(encoding="utf-8"))["submissions"]
     for student in STUDENTS:
-        as_expected([one for one in found if one["student"] == student], student)
+        as_expected([one for one in submissions if one["student"] == student], student)
 
 
 def test_a_cluster_that_is_not_there_is_told_in_a_line(small, tmp_path, monkeypatch):

@@ -46,11 +46,11 @@ OUTCOMES = [("passed", None, "right on 8 inputs.", 9), ("remark", None, "right o
 
 def row(name, worth, status="passed", mistake=None, message="right on 8 inputs."):
     passed = status in ("passed", "remark")
-    found = {"difference": DIFFERENCE, "inputs": INPUTS, "line": "scores = Q @ K"}
+    shown = {"difference": DIFFERENCE, "inputs": INPUTS, "line": "scores = Q @ K"}
     return {"name": name, "points": worth * passed, "max_points": worth, "passed": passed, "mistake": mistake,
             "message": message, "status": "passed" if passed else status, "see": None,
             "remark": REMARK if status == "remark" else None, "section": "From formula to code",
-            "answer": None if status == "missing" else ANSWER, "evidence": None if passed else found}
+            "answer": None if status == "missing" else ANSWER, "evidence": None if passed else shown}
 
 
 def result(student, stem, status="passed", mistake=None, message="right on 8 inputs."):
@@ -72,9 +72,9 @@ def klass(tmp_path_factory):
     outcomes = [outcome for *outcome, count in OUTCOMES for _ in range(count)]
     for number, outcome in enumerate(outcomes):
         student = f"student {number:02} O'Neil & Söhne <x> 50%"
-        found = [result(student, FIRST)] if number % 3 == 0 or outcome[0] == "absent" else []
-        found += [result(student, FIFTH, *outcome)] if outcome[0] != "absent" else []
-        for one in found:
+        handed_in = [result(student, FIRST)] if number % 3 == 0 or outcome[0] == "absent" else []
+        handed_in += [result(student, FIFTH, *outcome)] if outcome[0] != "absent" else []
+        for one in handed_in:
             file = folder / one["path"].replace("<", "")
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("{}")
@@ -90,9 +90,9 @@ def klass(tmp_path_factory):
 # ---------------------------------------------------------------- the class on one page
 
 def test_every_student_is_counted_once_for_every_item(klass):
-    found = klass[1]["submissions"]
+    submissions = klass[1]["submissions"]
     for stem, worth in WORTH.items():
-        part = overview.exercise([one for one in found if one["exercise"] == stem], stem, 31)
+        part = overview.exercise([one for one in submissions if one["exercise"] == stem], stem, 31)
         assert [item["name"] for item in part["items"]] == list(worth)
         assert sum(part["notebooks"].values()) == 31
         for item in part["items"]:
@@ -116,9 +116,9 @@ def test_a_status_that_nobody_knows_is_counted_as_not_graded():
 @pytest.mark.parametrize("notebooks, students, again", [
     (2, 5, False), (3, 5, True), (3, 30, True), (3, 31, False), (9, 100, False), (10, 100, True)])
 def test_to_teach_again_takes_three_notebooks_and_a_tenth_of_the_class(notebooks, students, again):
-    found = [result(f"s{number}", FIFTH, *(("wrong", "no_scale", SCALE) if number < notebooks else ()))
+    submissions = [result(f"s{number}", FIFTH, *(("wrong", "no_scale", SCALE) if number < notebooks else ()))
              for number in range(students)]
-    text = overview.page({"submissions": found})
+    text = overview.page({"submissions": submissions})
     assert (f"(lesson 05), {notebooks} of {students}: {SCALE}" in text) is again
     assert ("no mistake occurs in" in text) is not again
 
@@ -144,8 +144,8 @@ def kinds_of(build, transfer, debug):
     ([(False, True, True)], "build"), ([(True, False, False)], None), ([(True, True, True)], None),
     ([(True, True, True)] * 100 + [(True, True, False)] * 5, None)])
 def test_the_class_is_weak_in_the_kind_with_clearly_the_fewest_points(notebooks, weak):
-    found = [{**kinds_of(*passed), "student": f"s{number}"} for number, passed in enumerate(notebooks)]
-    text = overview.page({"submissions": found}, {FIRST: pages.handed_out(FIRST)})
+    submissions = [{**kinds_of(*passed), "student": f"s{number}"} for number, passed in enumerate(notebooks)]
+    text = overview.page({"submissions": submissions}, {FIRST: pages.handed_out(FIRST)})
     assert (f"The class is weakest in {weak} items" in text) is bool(weak)
     assert ("about equally well in all of them" in text) is not weak
     rows = re.findall(r'<th scope="row">(\w+)<br>.*?(\d+) of (\d+)</td><td class="n">(\d+)</td>', text)
@@ -221,22 +221,22 @@ def test_where_the_course_is_published_the_section_is_a_link(monkeypatch, tmp_pa
     ("b = a", "def f(a):\n    b = a\n    return b", 2), ("b = a", "def f(a):\n    b = a\n    b = a", None),
     ("b = a", "def f(a):\n    return g(a)", None), ("", "def f(a):\n\n    return a", None)])
 def test_a_line_is_marked_only_where_it_can_be_told_apart(line, answer, number):
-    found = {"message": "raised", "answer": answer, "evidence": {**pages.NO_EVIDENCE, "line": line}}
-    assert pages.raising_line(found) == number
+    item = {"message": "raised", "answer": answer, "evidence": {**pages.NO_EVIDENCE, "line": line}}
+    assert pages.raising_line(item) == number
 
 
 def test_inputs_are_code_that_makes_them_again():
-    given = {"x": torch.tensor([[1.5, -math.inf], [0.25, 3.0]]), "mask": torch.tensor([True, False]),
+    inputs = {"x": torch.tensor([[1.5, -math.inf], [0.25, 3.0]]), "mask": torch.tensor([True, False]),
              "wide": torch.zeros(9, 9), "double": torch.tensor([2.0], dtype=torch.float64), "pairs": (1, "a"),
              "grads": [torch.ones(2), torch.zeros(1, 2)], "eps": 1e-05}
     made = {"torch": torch}
-    exec(evidence.as_code(given), made)
-    assert "# wide is too large to show: (9, 9)" in evidence.as_code(given) and "wide" not in made
-    for name in given.keys() - {"wide", "grads"}:
-        assert torch.equal(made[name], given[name]) if isinstance(given[name], torch.Tensor) else (
-            made[name] == given[name])
-        assert type(made[name]) is type(given[name]) and getattr(made[name], "dtype", 0) == getattr(
-            given[name], "dtype", 0)
+    exec(evidence.as_code(inputs), made)
+    assert "# wide is too large to show: (9, 9)" in evidence.as_code(inputs) and "wide" not in made
+    for name in inputs.keys() - {"wide", "grads"}:
+        assert torch.equal(made[name], inputs[name]) if isinstance(inputs[name], torch.Tensor) else (
+            made[name] == inputs[name])
+        assert type(made[name]) is type(inputs[name]) and getattr(made[name], "dtype", 0) == getattr(
+            inputs[name], "dtype", 0)
     assert [part.shape for part in made["grads"]] == [(2,), (1, 2)]
 
 

@@ -57,9 +57,9 @@ def descendants():
 def test_harm_costs_its_own_job(workers, small):
     before = descendants()
     jobs = [name for harm in HARM for name in (harm, f"good beside {harm}")]
-    found = dict(pool.each(work, jobs, 2, workers))
-    assert {job: result.reason for job, result in found.items() if job in HARM} == HARM
-    assert len(found) == len(jobs) and all(found[job][0] == job for job in set(jobs) - set(HARM))
+    results = dict(pool.each(work, jobs, 2, workers))
+    assert {job: result.reason for job, result in results.items() if job in HARM} == HARM
+    assert len(results) == len(jobs) and all(results[job][0] == job for job in set(jobs) - set(HARM))
     assert descendants() <= before
 
 
@@ -86,8 +86,8 @@ def test_what_ran_out_of_time_beside_others_is_done_again_alone(tmp_path):
         with open(tmp_path / "log", "a") as log:
             log.write(f"{job} {begun} {time.monotonic()}\n")
         return "late" if len((tmp_path / "log").read_text().splitlines()) <= 4 else "in time"
-    found = dict(pool.each(noted, "abcd", 10, 2, again=lambda result: result == "late"))
-    assert found == dict.fromkeys("abcd", "in time")
+    results = dict(pool.each(noted, "abcd", 10, 2, again=lambda result: result == "late"))
+    assert results == dict.fromkeys("abcd", "in time")
     times = [line.split()[1:] for line in (tmp_path / "log").read_text().splitlines()[4:]]
     assert len(times) == 4 and all(float(one[1]) <= float(two[0]) for one, two in itertools.pairwise(times))
     alone = list(pool.each(lambda job: "late", "ab", 10, 1, again=lambda result: True))
@@ -138,5 +138,5 @@ def wait_for(holds, seconds=15):
 
 def test_a_worker_that_is_spawned_does_the_same(monkeypatch):
     monkeypatch.setattr(pool, "CONTEXT", multiprocessing.get_context("spawn"))
-    found = dict(pool.each(str.upper, "ab", 60))
-    assert found == {"a": "A", "b": "B"}
+    results = dict(pool.each(str.upper, "ab", 60))
+    assert results == {"a": "A", "b": "B"}

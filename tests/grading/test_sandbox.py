@@ -47,13 +47,13 @@ SYSTEM = {"make shared memory that stays", "make memory that no limit counts", "
 
 
 
-def must_hold(told, name):
-    """Whether that attempt must fail where these layers are told to be in force."""
+def must_hold(layers, name):
+    """Whether that attempt must fail where these layers are said to be in force."""
     return (name in LOOKS  # the processes of the grader refuse, whatever the layers
-            or name.startswith(FILES) and ("namespaces" in told or "Landlock" in told)
-            or name in CHANGES and ("namespaces" in told or "seccomp" in told)
-            or name in PROCESSES | NETWORK and ("namespaces" in told or "seccomp" in told)
-            or name in SYSTEM and "seccomp" in told)
+            or name.startswith(FILES) and ("namespaces" in layers or "Landlock" in layers)
+            or name in CHANGES and ("namespaces" in layers or "seccomp" in layers)
+            or name in PROCESSES | NETWORK and ("namespaces" in layers or "seccomp" in layers)
+            or name in SYSTEM and "seccomp" in layers)
 
 
 def got_through(one):
@@ -119,15 +119,15 @@ def attempt(world, without, as_ordinary=False, refused=b""):
 
 
 @pytest.fixture(scope="module")
-def told(world):
+def reports(world):
     """{configuration: what came of it}, all at the same time."""
     keys = [*CONFIGURATIONS, (CONTROL, False)]
     with ThreadPoolExecutor(4) as pool:
         return dict(zip(keys, pool.map(lambda key: attempt(world, *key), keys)))
 
 
-def test_every_attempt_gets_through_where_there_is_no_sandbox(told):
-    held = {name for name, error in told[CONTROL, False]["attempts"].items() if error}
+def test_every_attempt_gets_through_where_there_is_no_sandbox(reports):
+    held = {name for name, error in reports[CONTROL, False]["attempts"].items() if error}
     assert held <= (set() if BY_ROOT else LOOKS)
 
 
@@ -136,30 +136,30 @@ each_configuration = pytest.mark.parametrize(
 
 
 @each_configuration
-def test_what_is_told_holds(told, key):
-    sandbox = told[key]["sandbox"]
+def test_what_is_told_holds(reports, key):
+    sandbox = reports[key]["sandbox"]
     assert sandbox.replace("own user, ", "") == expected(key[0].split(","), key[1])
     assert ("own user" in sandbox) <= BY_ROOT - key[1]
-    assert got_through(told[key]) == set()
+    assert got_through(reports[key]) == set()
     if sandbox == "limits only":
-        assert not any(told[key]["attempts"][name] for name in ("read submission", "connect by TCP"))
+        assert not any(reports[key]["attempts"][name] for name in ("read submission", "connect by TCP"))
 
 
 @each_configuration
-def test_what_answers_need_is_there(told, key):
-    assert {name: error for name, error in told[key]["needs"].items() if error} == {}
+def test_what_answers_need_is_there(reports, key):
+    assert {name: error for name, error in reports[key]["needs"].items() if error} == {}
 
 
-def test_nothing_is_left_behind(told):
-    for one in told.values():
+def test_nothing_is_left_behind(reports):
+    for one in reports.values():
         assert "folder" not in one or not os.path.exists(one["folder"])
 
 
-def test_root_gives_its_rights_away(told):
-    users = {told[key]["user"] for key in CONFIGURATIONS if "own user" in told[key]["sandbox"]}
+def test_root_gives_its_rights_away(reports):
+    users = {reports[key]["user"] for key in CONFIGURATIONS if "own user" in reports[key]["sandbox"]}
     assert 0 not in users
     if BY_ROOT and OFFERED["namespaces"]:
-        assert "own user" in told["", False]["sandbox"]
+        assert "own user" in reports["", False]["sandbox"]
 
 
 # ---------------------------------------------------------------- machines that refuse
@@ -208,12 +208,12 @@ print(selftest.best(policy.paths(()), without=["namespaces", "Landlock", "own us
 
 
 @pytest.mark.skipif(not seccomp.known(), reason="no filter for this machine")
-@pytest.mark.parametrize("sham, told", [(False, "seccomp, limits"), (True, "limits only")])
-def test_a_grader_whose_memory_can_be_read_is_told(sham, told):
+@pytest.mark.parametrize("sham, printed", [(False, "seccomp, limits"), (True, "limits only")])
+def test_a_grader_whose_memory_can_be_read_is_told(sham, printed):
     """seccomp promises no look into other processes; a file in /proc would be one."""
     done = subprocess.run([sys.executable, "-c", TELL_LAYERS.format(sham=sham)], cwd=ROOT,
                           capture_output=True, text=True, preexec_fn=ordinary if BY_ROOT else None)
-    assert done.stdout == f"{told}\n", done.stderr
+    assert done.stdout == f"{printed}\n", done.stderr
 
 
 @pytest.mark.parametrize("layers, careful", [
