@@ -2,14 +2,14 @@
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from ...judging.describe import describe, same
 from ...judging.judge import Verdict
-from ...judging.observe import decode, tensors
+from ...judging.observe import Observation, decode, tensors
 from ...judging.spec import Item
 from .. import tidy
 from ..question import Question
@@ -19,7 +19,7 @@ SMALL, LONGEST = 64, 2000  # numbers and characters of one input that a page sho
 DEFAULT = (torch.float32, torch.int64, torch.bool)  # what torch.tensor makes of Python's numbers
 
 
-def evidence(item: Item, question: Question, observations: Sequence[Mapping[str, Any]], verdict: Verdict
+def evidence(item: Item, question: Question, observations: list[Observation], verdict: Verdict
              ) -> Evidence:
     """The evidence for a verdict, from the first inputs for which the answer is wrong.
 
