@@ -33,7 +33,8 @@ def evidence(item: Item, question: Question, observations: list[Observation], ve
         wrong = [number for number, one in enumerate(observations)
                  if one["error"] or not same(decode(one["output"]), decode(right[number]["output"]))]
         first = wrong[0] if wrong else 0
-        evidence["line"] = observations[first]["error"]["line"] if observations[first]["error"] else None
+        error = observations[first]["error"]
+        evidence["line"] = error["line"] if error else None
         if item.probe == "call":  # any other builds the arguments from the inputs
             evidence["inputs"] = as_code(question.trials[first])
         if verdict.mistake and not item.view:
