@@ -32,7 +32,7 @@ def in_short(jupyterlab):
     """Kernels that start now do not train for long."""
     startup = jupyterlab.home / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True, exist_ok=True)
-    shutil.copy(lab.ROOT / "tests" / "short_training.py", startup)
+    shutil.copy(lab.ROOT / "tests" / "support" / "short_training.py", startup)
     yield jupyterlab
     (startup / "short_training.py").unlink()
 

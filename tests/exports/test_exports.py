@@ -76,7 +76,7 @@ def shell(released, line, **variables):
 
 def test_a_release_holds_what_students_need_and_no_solution(released):
     folder, _ = released
-    assert not (folder / "solutions").exists() and not (folder / "tests" / "answers").exists()
+    assert not (folder / "solutions").exists() and not (folder / "tests" / "support").exists()
     for stem in exports.stems():
         for place in ("exercises", exercise.PRISTINE):
             made = (folder / place / f"{stem}.ipynb").read_text(encoding="utf-8")
