@@ -1,7 +1,7 @@
 # What the course can do; `make` alone lists it.
 # Another Python: make PYTHON=python3.12 lab. Another port: make PORT=8900 lab.
 # On a machine without a browser (a server, say): make BROWSER=no lab.
-# One lesson only: make KEY=05 notebooks (exercises, site, claims too).
+# One lesson only: make KEY=05 notebooks (exercises, site, findings too).
 PYTHON ?= python3
 PORT ?=
 KEY =
@@ -14,7 +14,7 @@ BOOTSTRAP = $(PYTHON) course_tools/bootstrap.py
 RUN = @$(BOOTSTRAP) run --
 TEST = @$(BOOTSTRAP) run --extra test --
 
-.PHONY: help lab test test-all check notebooks diagrams exercises grade bench site claims clean distclean
+.PHONY: help lab test test-all check notebooks diagrams exercises grade bench site findings clean distclean
 
 help:
 	@awk -F ':.*## ' '/^## / { printf "\n%s\n", substr($$0, 4) } \
@@ -55,8 +55,8 @@ exercises: ## generate exercises/ from solutions/
 diagrams: ## draw notebooks/images/
 	$(RUN) python -m course_tools.authoring diagrams $(KEY)
 
-claims: ## measure the lessons' claims again, with five seeds (WIDEN=1: make no range smaller)
-	$(RUN) python -m course_tools.authoring claims $(KEY) $(if $(WIDEN),--widen)
+findings: ## measure the lessons' findings again, with five seeds (WIDEN=1: make no range smaller)
+	$(RUN) python -m course_tools.authoring findings $(KEY) $(if $(WIDEN),--widen)
 
 site: ## build the book, the course as a site, in site/ (KEY=05: one lesson)
 	@$(BOOTSTRAP) run --extra site -- python -m course_tools.authoring site $(KEY)

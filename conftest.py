@@ -23,7 +23,7 @@ first("PATH", Path(sys.executable).parent)     # and this environment's `course`
 
 
 def pytest_configure(config):
-    """nbval compares everything but the measured numbers of claims (course_lib/claims.py)."""
+    """nbval compares everything but the values that findings measured (course_lib/findings.py)."""
     if getattr(config.option, "nbval_sanitize_with", "") is None:
         config.option.nbval_sanitize_with = str(ROOT / "course_lib" / "nbval_sanitize.cfg")
 

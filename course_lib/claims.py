@@ -4,25 +4,21 @@
 
 prints      RNNsearch, exact match                        0.91   claimed: above 0.6   five seeds: 0.88 to 0.93
 
-The number is stored as it was measured.  It differs a little between machines, so a comparison of stored
-outputs leaves out exactly this number, by the pattern in nbval_sanitize.cfg, and nothing else of the line.
+Only lessons of the second edition, 05 to 13, use it.  It goes away with them: what is new is a finding
+(course_lib/findings.py).
 """
 
-import configparser
 import re
-from pathlib import Path
+
+from .findings import FindingFailed, number
 
 WIDTH = 44  # columns for what is measured, so that numbers of neighbouring lines stand below each other
-SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")  # what nbval's --nbval-sanitize-with is given
 LINE = re.compile(r"^(?P<what>\S.*?) {2,}(?P<number>\S+) {3}claimed: (?P<bound>.*?)"
                   r"(?: {3}five seeds: (?P<low>\S+) to (?P<high>\S+))?$", re.MULTILINE)
 
 
-class ClaimFailed(AssertionError):
-    """A measured number is not what the lesson claims.  In a notebook it shows one line."""
-
-    def _render_traceback_(self):
-        return [str(self)]
+class ClaimFailed(FindingFailed):
+    """A measured number is not what the lesson claims."""
 
 
 def claim(what, value, above=None, below=None, seeds=None, digits=2):
@@ -37,8 +33,8 @@ def claim(what, value, above=None, below=None, seeds=None, digits=2):
     value = float(value)
     holds = (above is None or value > above) and (below is None or value < below)
     if not holds:                                    # a nan fails too
-        raise ClaimFailed(f"The claim does not hold: {what} is {_number(value, digits)}, claimed: {bound}.")
-    print(f"{what:<{WIDTH}}  {_number(value, digits)}   claimed: {bound}" + _range(seeds, digits))
+        raise ClaimFailed(f"The claim does not hold: {what} is {number(value, digits)}, claimed: {bound}.")
+    print(f"{what:<{WIDTH}}  {number(value, digits)}   claimed: {bound}" + _range(seeds, digits))
 
 
 def _bound(above, below):
@@ -49,25 +45,10 @@ def _bound(above, below):
     return f"below {below:g}" if above is None else f"between {above:g} and {below:g}"
 
 
-def _number(value, digits):
-    tiny = value != 0 and abs(value) < 0.5 * 10 ** -digits
-    return f"{value:.1e}" if tiny or abs(value) >= 1e5 else f"{value:.{digits}f}"
-
-
 def _range(seeds, digits):
-    return f"   five seeds: {_number(seeds[0], digits)} to {_number(seeds[1], digits)}" if seeds else ""
+    return f"   five seeds: {number(seeds[0], digits)} to {number(seeds[1], digits)}" if seeds else ""
 
 
 def found(text):
     """The claims that a cell printed: [(what, number)] of its output."""
     return [(line["what"], float(line["number"])) for line in LINE.finditer(text)]
-
-
-def sanitized(text):
-    """The text as a comparison of stored outputs sees it: without the measured numbers of claims."""
-    config = configparser.RawConfigParser()
-    config.read(SANITIZE, encoding="utf-8")
-    for pattern in config.values():
-        if "regex" in pattern:
-            text = re.sub(pattern["regex"], pattern["replace"], text)
-    return text

@@ -12,7 +12,7 @@ import torch
 def seed(number):
     """Make every random draw repeat, on one thread.  Returns the seed used.
 
-    number: an int.  COURSE_SEED in the environment is added to it: `make claims` runs each lesson
+    number: an int.  COURSE_SEED in the environment is added to it: `make findings` runs each lesson
     under several seeds that way.
 
     One thread, because small models are faster on one than on two, and because sums over several

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 CONDA = yaml.safe_load((ROOT / "environment.yml").read_text(encoding="utf-8"))
-VERBS = {"lab", "test", "check", "notebooks", "exercises", "grade", "bench", "site", "claims", "clean"}
+VERBS = {"lab", "test", "check", "notebooks", "exercises", "grade", "bench", "site", "findings", "clean"}
 
 
 def test_constraints_are_exact_pins_in_order():
@@ -77,7 +77,7 @@ def test_the_version_is_the_last_one_of_the_changelog():
 
 def test_only_verbs_that_test_install_what_tests_need():
     """make notebooks and the like leave a learner's environment as it is; make site adds Sphinx."""
-    for verb in ("lab", "grade", "notebooks", "exercises", "site", "claims", "check"):
+    for verb in ("lab", "grade", "notebooks", "exercises", "site", "findings", "check"):
         done = subprocess.run(["make", "-n", verb], cwd=ROOT, capture_output=True, text=True, check=True)
         assert ("--extra test" in done.stdout) == (verb == "check"), done.stdout
         assert ("--extra site" in done.stdout) == (verb == "site"), done.stdout

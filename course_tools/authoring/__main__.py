@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from ..exercise import NotebookError
-from . import book, capstone_page, claims, diagrams, execute, handout, shown, stored
+from . import book, capstone_page, diagrams, execute, findings, handout, shown, stored
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
@@ -14,12 +14,12 @@ VERBS = {
     "capstone": (capstone_page.capstone, "draw notebooks/capstone.html, where the library's model runs"),
     "shows": (shown.shows, "refresh the cells that show source code of the library"),
     "site": (book.site, "build the book, the course as a site, in site/"),
-    "claims": (claims.claims, "run the lessons with five seeds to see whether their claims hold"),
+    "findings": (findings.findings, "run the lessons with five seeds to see whether their findings hold"),
 }
 OPTIONS = {"notebooks": ("--fresh", "store all new outputs, pictures included"),
            "frames": ("--fresh", "draw all of them, those of unchanged code too"),
            "capstone": ("--fresh", "train the model again, for about a minute"),
-           "claims": ("--widen", "make no range smaller: on another kind of processor")}
+           "findings": ("--widen", "make no range smaller: on another kind of processor")}
 
 
 def main(argv=None):

@@ -5,7 +5,7 @@ import itertools
 
 import nbformat
 
-from course_lib.claims import sanitized
+from course_lib.findings import sanitized
 
 from .. import files
 from ..exercise import ROOT

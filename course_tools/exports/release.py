@@ -17,7 +17,7 @@ FILES = ("LICENSE", "LICENSE-CONTENT", "Makefile", "lab.cmd", "conftest.py", "co
 FOLDERS = ("course_lib", "course_tools", "docs")
 TESTS = {"release_conftest.py": "conftest.py", "release_tests.py": "test_release.py"}
 LEFT_OUT = shutil.ignore_patterns("__pycache__", ".*", "*.pyc", "*~", "teaching.md", "syllabus.md")
-AUTHORING = re.compile(r"^(notebooks|diagrams|exercises|grade|bench|site|claims|test-all):.*\n(\t.*\n)*\n?",
+AUTHORING = re.compile(r"^(notebooks|diagrams|exercises|grade|bench|site|findings|test-all):.*\n(\t.*\n)*\n?",
                        re.MULTILINE)  # verbs of the Makefile
 LESSONS = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)  # the table in README.md
 LENGTH = "line-length = 110\n"  # of ruff; what students write should not be linted

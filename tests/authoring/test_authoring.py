@@ -1,4 +1,4 @@
-"""The author's tools: what `make notebooks`, `exercises`, `site` and `claims` do, on a small course."""
+"""The author's tools: what `make notebooks`, `exercises`, `site` and `findings` do, on a small course."""
 
 import base64
 import inspect
@@ -17,7 +17,7 @@ from course_lib import plots, widgets
 from course_lib.models import rnn
 from course_tools import exercise
 from course_tools.authoring import __main__ as verbs
-from course_tools.authoring import claims, draw_frames, frames, handout, shown, stored
+from course_tools.authoring import draw_frames, findings, frames, handout, shown, stored
 from course_tools.authoring.book import extension, gathered, sources
 from course_tools.items import registry
 
@@ -131,7 +131,7 @@ def test_a_lesson_that_fails_stays_as_it_was_and_the_cell_is_named(course, run, 
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("verb", ["notebooks", "exercises", "shows", "claims", "site"])
+@pytest.mark.parametrize("verb", ["notebooks", "exercises", "shows", "findings", "site"])
 def test_a_key_without_a_notebook_lists_those_there_are(course, run, verb):
     for folder in ("notebooks", "solutions"):
         course(folder, "01_x", lesson(code("a", "1")))
@@ -448,7 +448,55 @@ def test_the_sentence_under_a_picture_describes_it(text, alt):
     assert sources.sentence(text) == alt
 
 
-# ---------------------------------------------------------------- claims
+# ---------------------------------------------------------------- findings, and claims of the second edition
+
+FINDING = """from course_lib.findings import finding
+from course_lib.runtime import seed
+SEED = seed(3)
+finding("Tall × is taller.", {{"× tall": SEED + 0.5, "small": {small},
+                               "none": 0}}{more})"""
+
+
+@pytest.mark.slow
+def test_findings_are_run_under_five_seeds_and_their_ranges_written(course, run):
+    source = FINDING.format(small="1 / SEED", more="")
+    path = course("notebooks", "01_x", lesson(code("finding", source)))
+    status, out, _ = run("findings", "1")
+    assert status == 0 and "× tall" in out and "3.5 to 7.5" in out and "Every finding held" in out
+    cell = exercise.read(path).cells[1]
+    assert cell.source == source[:-1] + (
+        ',\n        seeds={"× tall": (3.5, 7.5), "small": (0.14, 0.33), "none": (0, 0)})')
+    status, out, _ = run("findings", "1")    # the table has now ranges, and gives the same values
+    assert status == 0 and exercise.read(path).cells[1] == cell
+
+
+def test_ranges_of_several_processors_are_united_and_those_of_studies_stay(course):
+    seeds = ', seeds={"× tall": (2, 4.5), "small": (0.1, 0.2)}'
+    path = course("notebooks", "01_x", lesson(
+        code("finding", FINDING.format(small=1, more=seeds) + "\nprint('after')"),
+        code("study", FINDING.format(small=1, more=', seeds={"× tall": (near.low, near.high)}')),
+        code("counts", FINDING.format(small=1, more=""))))
+    seen = {(cell, "Tall × is taller.", name): span for cell in ("finding", "study")
+            for name, span in {"× tall": (3.5, 7.5), "small": (0.14, 0.2)}.items()}
+    counts = {("counts", "Tall × is taller.", name): (2, 2) for name in ("× tall", "small")}
+    before = exercise.read(path)
+    assert findings.refresh(path, seen | counts, widen=True) == 2
+    united = seeds.replace("(2, 4.5)", "(2, 7.5)")
+    after = exercise.read(path)
+    assert after.cells[1].source == before.cells[1].source.replace(seeds, united)
+    assert after.cells[2:] == before.cells[2:]
+    assert findings.refresh(path, seen | counts) == 2
+    assert '"× tall": (3.5, 7.5), "small": (0.14, 0.2)' in exercise.read(path).cells[1].source
+
+
+def test_a_long_range_is_broken_between_its_entries(course):
+    names = [f"a name of some length, number {number}" for number in range(4)]
+    call = f"finding('long', {{name: 1 for name in {names}}})"
+    path = course("notebooks", "01_x", lesson(code("finding", call)))
+    findings.refresh(path, {("finding", "long", name): (0, 1) for name in names})
+    lines = exercise.read(path).cells[1].source.splitlines()[1:]
+    assert len(lines) == 2 and max(map(len, lines)) <= 110 and lines[1].startswith(' ' * 9 + '"a name')
+
 
 CLAIM = """from course_lib.claims import claim
 from course_lib.runtime import seed
@@ -459,7 +507,7 @@ claim("the seed × 1", SEED, above=0, below={below}, seeds=(0, 1), digits=0)"""
 @pytest.mark.slow
 def test_claims_are_run_under_five_seeds_and_their_ranges_written(course, run):
     path = course("notebooks", "01_x", lesson(code("claim", CLAIM.format(below=9))))
-    status, out, _ = run("claims", "1")
+    status, out, _ = run("findings", "1")
     lines = [line.split(maxsplit=4) for line in out.splitlines() if line.startswith("  seed")]
     assert status == 0 and [line[4] for line in lines] == ["ok"] * 5
     assert "the seed × 1" in out and "3 to 7" in out
@@ -470,9 +518,9 @@ def test_claims_are_run_under_five_seeds_and_their_ranges_written(course, run):
 def test_on_another_machine_ranges_can_be_widened(course):
     source = CLAIM.format(below=9).replace("(0, 1)", "(-4, 5)")
     path = course("notebooks", "01_x", lesson(code("claim", source)))
-    assert claims.refresh(path, {("claim", "the seed × 1"): (3, 7)}, widen=True) == 1
+    assert findings.refresh(path, {("claim", "the seed × 1", None): (3, 7)}, widen=True) == 1
     assert "seeds=(-4, 7)" in exercise.read(path).cells[1].source
-    assert claims.refresh(path, {("claim", "the seed × 1"): (3, 7)}) == 1
+    assert findings.refresh(path, {("claim", "the seed × 1", None): (3, 7)}) == 1
     assert "seeds=(3, 7)" in exercise.read(path).cells[1].source
 
 
@@ -480,7 +528,7 @@ def test_on_another_machine_ranges_can_be_widened(course):
 def test_a_claim_that_fails_under_a_seed_is_reported_and_its_range_left(course, run):
     path = course("notebooks", "01_x", lesson(code("claim", CLAIM.format(below=7))))
     before = path.read_bytes()
-    status, out, _ = run("claims", "1")
+    status, out, _ = run("findings", "1")
     assert status == 1 and "1 of the runs failed" in out and path.read_bytes() == before
     assert "seed 4" in out and "FAILED in cell claim" in out
     assert "The claim does not hold: the seed × 1 is 7, claimed: between 0 and 7." in out

@@ -1,8 +1,8 @@
 """Kernels in which a lesson runs to its end in a fraction of the time: a model learns for five steps only.
 
 The tests in a browser put this file among IPython's startup files.  `fit` counts all of its steps, so that
-curves keep their length, but from the sixth on they repeat what the fifth gave; so claims and assertions are
-left out.
+curves keep their length, but from the sixth on they repeat what the fifth gave; so findings and
+assertions are left out.
 """
 
 import ast
@@ -12,17 +12,18 @@ from IPython import get_ipython
 from course_lib import training
 
 LEARNED = 5
+ASSERTS = {"finding", "identity", "claim"}
 
 
-class WithoutClaims(ast.NodeTransformer):
-    """A claim is not even computed: of a model that learned nothing, a ratio may divide by zero."""
+class WithoutFindings(ast.NodeTransformer):
+    """A finding is not even computed: of a model that learned nothing, a ratio may divide by zero."""
 
     def visit_Assert(self, node):
         return ast.copy_location(ast.Pass(), node)
 
     def visit_Expr(self, node):
-        claims = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") == "claim"
-        return ast.copy_location(ast.Pass(), node) if claims else self.generic_visit(node)
+        asserts = isinstance(node.value, ast.Call) and getattr(node.value.func, "id", "") in ASSERTS
+        return ast.copy_location(ast.Pass(), node) if asserts else self.generic_visit(node)
 
 
 def fit(parameters, loss, steps, fit=training.fit, **options):
@@ -37,4 +38,4 @@ def fit(parameters, loss, steps, fit=training.fit, **options):
 
 
 training.fit = fit
-get_ipython().ast_transformers.append(WithoutClaims())
+get_ipython().ast_transformers.append(WithoutFindings())
