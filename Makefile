@@ -14,7 +14,7 @@ BOOTSTRAP = $(PYTHON) course_tools/bootstrap.py
 RUN = @$(BOOTSTRAP) run --
 TEST = @$(BOOTSTRAP) run --extra test --
 
-.PHONY: help lab test test-all check notebooks diagrams exercises grade bench site findings clean distclean
+.PHONY: help lab test test-all check notebooks diagrams exercises grade bench site findings studies clean distclean
 
 help:
 	@awk -F ':.*## ' '/^## / { printf "\n%s\n", substr($$0, 4) } \
@@ -57,6 +57,9 @@ diagrams: ## draw notebooks/images/
 
 findings: ## measure the lessons' findings again, with five seeds (WIDEN=1: make no range smaller)
 	$(RUN) python -m course_tools.authoring findings $(KEY) $(if $(WIDEN),--widen)
+
+studies: ## run the studies and store their tables (KEY=04_length: one; without: those that have changed)
+	$(RUN) python -m course_tools.authoring studies $(KEY)
 
 site: ## build the book, the course as a site, in site/ (KEY=05: one lesson)
 	@$(BOOTSTRAP) run --extra site -- python -m course_tools.authoring site $(KEY)

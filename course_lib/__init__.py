@@ -1,7 +1,7 @@
 """The library of the course *From RNNs to the Transformer*: what the notebooks import.
 
-data and models are packages; runtime, shapes, training, decoding, metrics, findings, plots and widgets
-are modules.  Nothing is loaded before it is imported.  Begin with models/rnn.py, or with the map in
+data and models are packages; runtime, shapes, training, decoding, metrics, findings, studies, plots and
+widgets are modules.  Nothing is loaded before it is imported.  Begin with models/rnn.py, or with the map in
 CONTRIBUTING.md.
 """
 

@@ -21,6 +21,7 @@ from IPython.display import display
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")  # what nbval's --nbval-sanitize-with is given
 ROW = re.compile(r"^  (?P<name>\S.*?) {3,}(?P<kind>this run|median|value) +(?P<value>\S+)"
                  r"(?: {3}\w+ seeds: (?P<low>\S+) to (?P<high>\S+))?$")
+ROUNDING = 1 + 1e-9    # 1.0 - 0.8 is a difference of 0.2
 COUNTS = {3: "three", 4: "four", 5: "five", 6: "six", 8: "eight", 10: "ten"}
 
 
@@ -52,11 +53,11 @@ def finding(sentence, values, more_by=None, times=None, within=None, seeds=None,
     for one, other in pairs(values, 2):
         left, right = float(values[one]), float(values[other])
         if within:
-            holds, expected = abs(left - right) <= within, f"a difference of at most {within:g}"
+            holds, expected = abs(left - right) <= within * ROUNDING, f"a difference of at most {within:g}"
         elif times:
-            holds, expected = left > right >= 0 and left >= times * right, f"a factor of {times:g}"
+            holds, expected = left > right >= 0 and left * ROUNDING >= times * right, f"a factor of {times:g}"
         elif more_by:
-            holds, expected = left - right >= more_by, f"a difference of at least {more_by:g}"
+            holds, expected = (left - right) * ROUNDING >= more_by, f"a difference of at least {more_by:g}"
         else:
             holds, expected = left > right, "the first to be larger"
         if not holds:                                # a nan fails too

@@ -15,7 +15,7 @@ PACKAGES = ("course_lib", "course_tools")
 # Everything may import course_lib.runtime and its own part; all of course_tools its EVERYWHERE too.
 LIBRARY = {
     "runtime": set(), "data": set(), "shapes": set(), "training": set(), "plots": set(), "findings": set(),
-    "claims": {"findings"},
+    "studies": set(), "claims": {"findings"},
     "models": {"shapes"}, "decoding": {"shapes"}, "metrics": {"shapes"}, "widgets": {"plots"},
 }
 TOOLS = {    # beside all of course_lib
@@ -105,7 +105,7 @@ def test_the_helper_package_is_small_and_the_map_says_how_large():
     assert set(re.findall(r"`(\w+)`", sentence[2])) == set(LIBRARY)
     lines = sum(len(path.read_text(encoding="utf-8").splitlines())
                 for path in (ROOT / "course_lib").rglob("*.py"))
-    assert lines <= 4700 and abs(lines / int(sentence[1].replace(",", "")) - 1) < 0.1, f"it has {lines} lines"
+    assert lines <= 4900 and abs(lines / int(sentence[1].replace(",", "")) - 1) < 0.1, f"it has {lines} lines"
 
 
 def test_the_map_names_files_that_are_there():

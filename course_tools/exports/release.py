@@ -64,8 +64,9 @@ def _readme(home: Path, folder: Path) -> None:
 def _lessons(home: Path, folder: Path) -> None:
     """The lessons as they are stored; the teacher's working copy may contain other files."""
     (folder / "notebooks").mkdir()
-    if (home / "notebooks" / "images").exists():
-        shutil.copytree(home / "notebooks" / "images", folder / "notebooks" / "images", ignore=LEFT_OUT)
+    for name in ("images", "studies", "weights"):
+        if (home / "notebooks" / name).exists():
+            shutil.copytree(home / "notebooks" / name, folder / "notebooks" / name, ignore=LEFT_OUT)
     for pattern in ("[0-9][0-9]_*.ipynb", "capstone.html"):
         for path in sorted((home / "notebooks").glob(pattern)):
             shutil.copy(path, folder / "notebooks")

@@ -26,6 +26,8 @@ def write(source, everything):
     for name in docs:
         text = (stored.ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8")
         sources.write(source / "docs" / f"{name}.md", sources.sections(text))
-    images = stored.ROOT / "notebooks" / "images"
-    if images.exists():
-        shutil.copytree(images, source / "notebooks" / "images", dirs_exist_ok=True)
+    for name in ("images", "studies"):    # what lessons show, and what they link to
+        folder = stored.ROOT / "notebooks" / name
+        if folder.exists():
+            shutil.copytree(folder, source / "notebooks" / name, dirs_exist_ok=True,
+                            ignore=shutil.ignore_patterns("__pycache__"))
