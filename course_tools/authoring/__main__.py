@@ -4,7 +4,7 @@ import argparse
 import sys
 
 from ..exercise import NotebookError
-from . import book, capstone_page, diagrams, execute, findings, handout, shown, stored, studies
+from . import book, budget, capstone_page, diagrams, execute, findings, handout, shown, stored, studies
 
 VERBS = {
     "notebooks": (execute.notebooks, "execute lessons and solutions, and store their outputs"),
@@ -15,6 +15,7 @@ VERBS = {
     "shows": (shown.shows, "refresh the cells that show source code of the library"),
     "site": (book.site, "build the book, the course as a site, in site/"),
     "findings": (findings.findings, "run the lessons with five seeds to see whether their findings hold"),
+    "budget": (budget.budget, "print each lesson's words, cells and findings, and the minutes for its title"),
     "studies": (studies.studies, "run studies and store their tables; without KEY those that have changed"),
 }
 OPTIONS = {"notebooks": ("--fresh", "store all new outputs, pictures included"),

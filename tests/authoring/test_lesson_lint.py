@@ -3,6 +3,7 @@
 import inspect
 import re
 
+import lint_budget
 import lint_exercises
 import lint_rules
 import lint_widgets
@@ -17,6 +18,8 @@ from course_tools.items import registry
 LESSONS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SOLUTIONS = sorted((ROOT / "solutions").glob("*.ipynb"))
 EXERCISES = sorted((ROOT / "exercises").glob("*.ipynb"))
+THIRD = [path for path in LESSONS if path.stem[:2] in lint_budget.THIRD]
+SECOND = [path for path in LESSONS if path not in THIRD]
 
 
 def cases(rules, paths):
@@ -28,6 +31,8 @@ def cases(rules, paths):
     *cases(lint_rules.EVERY, LESSONS + SOLUTIONS + EXERCISES),
     *cases(lint_rules.EXECUTED, LESSONS + SOLUTIONS),
     *cases(lint_rules.LESSON, LESSONS),
+    *cases(lint_rules.SECOND, SECOND),
+    *cases(lint_budget.RULES, THIRD),
     *cases([lint_widgets.widgets_read_nothing_that_is_rebound], LESSONS),
     *cases(lint_exercises.RULES, SOLUTIONS)])
 def test_a_notebook_keeps_the_rule(rule, path):
@@ -94,7 +99,24 @@ BINDS = code(SLIDES.source.replace("helper(T):", "helper(T, K=K):"))
 SIX = text("## Summary\n\n" + "\n".join(f"{n}. It is so." for n in range(1, 7)))
 REFERENCES = text("## References\n\n- Elman (1990), [*Time*](https://doi.org/1), section 2.")
 CHECKED = "## Claims, checked\n\n| often said | verdict | evidence |\n|---|---|---|\n"
+SAID = CHECKED.replace("Claims, checked", "Often said")
 SHOWS = {"shows": "course_lib.runtime:static"}
+PARTS = ["The problem", "From formula to code", "Look inside: the gradient", "From formula to code: gates",
+         "Often said", "Summary", "Exercises", "References", "Go on"]
+SURE = "<details><summary>How sure are we?</summary>\n\n"
+ONE = "finding('a > b', {'a': x, 'b': y}, more_by=0.5)"
+
+
+def table(*rows):
+    """The stored output of a finding."""
+    lines = "\n".join(["a > b", *(f"  {name}   {value}" for name, value in rows)])
+    data = {"text/plain": lines, "text/html": '<table class="course-finding">'}
+    return {"output_type": "display_data", "data": data}
+
+
+TABLE = table(("a", "this run 0.97   five seeds: 0.92 to 0.98"),
+              ("b", "this run 0.01   five seeds: 0.01 to 0.02"))
+LONG = TITLE.replace(": 5 m", ": 80 m") + " word" * (3500 - len(TITLE.split()))
 
 # rule: (cells that keep it, [cells that break it, ...])
 BITES = {
@@ -160,6 +182,56 @@ BITES = {
         [text("[a](../exercises/01_long_term_dependency.ipynb) [b](02_convolutional_sequences.ipynb)")],
         [[text("[a](../exercises/01_long_term_dependency.ipynb)")],
          [text("[b](02_convolutional_sequences.ipynb)")]]),
+    "lesson_keeps_its_budget": (
+        [text(LONG), *[code("x")] * 30, code('quiz("a")')],
+        [[text(LONG + " word")] + [code("x")] * 30, [text(LONG), *[code("x")] * 31],
+         [text(TITLE.replace(": 5 m", ": 10 m")), *[code('quiz("a")')] * 4],
+         [text(TITLE.replace(": 5 m", ": 15 m")), *[code(ONE, output=TABLE)] * 9],
+         [text(TITLE), code(f"for x in y: {ONE}", output=TABLE), text("word " * 900)]]),
+    "parts_come_in_order": (
+        [text(f"## {part}") for part in PARTS], [
+            [text(f"## {part}") for part in parts] for parts in (
+                PARTS[1:], PARTS[::-1], [*PARTS, "Look inside"], [*PARTS, "Claims, checked"])]),
+    "findings_are_comparisons_with_tight_bounds": (
+        [code(ONE, output=TABLE), code(ONE.replace(", more_by=0.5", ""), output=TABLE),
+         code(ONE.replace("more_by=0.5", "times=30"), output=TABLE),
+         code(ONE, output=table(("a", "value 3"), ("b", "value 1"))), code("assert x", **FOLDED)],
+        [[code(ONE.replace("0.5", "0.4"), output=TABLE)], [code("claim('x', 1)")], [code("assert x")],
+         [code(ONE.replace("more_by=0.5", "times=3"), output=TABLE)], [code(ONE)],
+         [code(ONE.replace("'a > b'", "text"), output=TABLE)],
+         [code(ONE.replace(", 'b': y", ""), output=TABLE)],
+         [code(ONE.replace("more_by=0.5", "within=3"), output=TABLE)],
+         [code(ONE, output=table(("a", "value 0.97"), ("b", "value 0.02")))]]),
+    "boxes_are_short": (
+        [text(SURE + "word " * 80 + "</details>"), code(ONE)],
+        [[text(SURE + "word " * 81 + "</details>"), code(ONE)], [text(SURE + "</details>")],
+         [text(SURE.replace("How sure are we?", "Are we sure?") + "</details>"), code(ONE)]]),
+    "nothing_is_hedged": ([text("It learns lag 20."), code("x = 'not measured'")], [
+        [text(f"Why, {hedge}.")] for hedge in (
+            "we have not found out", "this was not measured", "in a separate trial", "not shown here",
+            "we cannot tell", "we did not try it")] + [[code("finding('not shown here', {})")]]),
+    "often_said_is_short": (
+        [text(SAID + "| a | b | c |\n" * 4)],
+        [[text(SAID + "| a | b | c |\n" * 5)], [text(CHECKED + "| a | b | c |\n")]]),
+    "exercises_are_named_in_one_form": (
+        [text("[Exercise 01.3](../exercises/01_long_term_dependency.ipynb) builds this.\n\nIt is short.")],
+        [[text(line)] for line in (
+            "Exercise 01.3 builds this.", "**Write it yourself first**: exercise 01, item 1.",
+            "[Exercise 01, item 3](../exercises/01_long_term_dependency.ipynb) builds this.",
+            "[Exercise 01.3](../exercises/01_long_term_dependency.ipynb) builds this. It is short.",
+            "[Exercise 01.99](../exercises/01_long_term_dependency.ipynb) builds this.",
+            "[Exercise 02.1](../exercises/01_long_term_dependency.ipynb) builds this.")]),
+    "graded_code_is_imported": (
+        [text("```python\ndef rnn_step(): pass\n```"), code("from course_lib.models.rnn import rnn_step")],
+        [[code(GRADED)], [code(GRADED, **FOLDED)], [code("x", course=SHOWS)]]),
+    "questions_are_followed_by_an_experiment": (
+        [code('quiz("a")'), text("It is."), code("1")],
+        [[code('quiz("a")'), text("## Next"), code("1")], [code('quiz("a")')],
+         [code('quiz("a")'), code('quiz("b")'), code("1")]]),
+    "one_symbol_has_one_meaning": (
+        [text("$a \\odot \\sigma(g)$"), code("torch.sigmoid(g)")],
+        [[text("$a \\odot \\sigma(b)$")], [code("a * torch.sigmoid(b)")], [text("$\\tanh(h W_c)$")],
+         [text("![The layer](images/02_gated_layer.svg)\n\nthe candidate n_t")]]),
     "checks_point_to_headings": (
         [text(f"## {item.where}") for item in registry.items("01_long_term_dependency").values()],
         [[text("## Elsewhere")]]),
@@ -186,7 +258,8 @@ def rebound(*cells):
 
 def problems(name, cells):
     notebook = nbformat.from_dict({"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": cells})
-    return list(getattr(lint_rules, name)(notebook, ROOT / "notebooks" / "01_long_term_dependency.ipynb"))
+    rule = getattr(lint_rules, name, None) or getattr(lint_budget, name)
+    return list(rule(notebook, ROOT / "notebooks" / "01_long_term_dependency.ipynb"))
 
 
 @pytest.mark.parametrize("name", BITES)
@@ -197,7 +270,8 @@ def test_a_rule_lets_good_cells_pass_and_finds_bad_ones(name):
 
 
 def test_every_rule_is_tried():
-    rules = {rule.__name__ for rule in lint_rules.EVERY + lint_rules.EXECUTED + lint_rules.LESSON}
+    rules = {rule.__name__ for rule in (lint_rules.EVERY + lint_rules.EXECUTED + lint_rules.LESSON
+                                        + lint_rules.SECOND + lint_budget.RULES)}
     in_test_authoring = {"is_stored_as_the_tool_stores", "outputs_come_from_their_code"}
     assert set(BITES) == rules - in_test_authoring
 
@@ -223,3 +297,26 @@ def test_a_rule_for_solutions_bites(rule, old, new):
     assert old in source
     rule = getattr(lint_exercises, rule)
     assert list(rule(nbformat.reads(source.replace(old, new), 4), path))
+
+
+# ---------------------------------------------------------------- the whole course
+
+def test_the_right_answers_of_quizzes_stand_in_each_place_about_equally_often():
+    problem = lint_budget.uneven([asked["right"] for asked in lint_budget.quizzes().values()])
+    assert problem is None, problem
+
+
+@pytest.mark.parametrize("places, even", [
+    ([], True), ([2, 2], True), ([1, 2, 3] * 5, True), ([2] * 9 + [1, 3, 3], False), ([1, 3] * 6, False),
+    ([1] * 4 + [2] * 5 + [3] * 6, True)])
+def test_uneven_places_are_found(places, even):
+    assert (lint_budget.uneven(places) is None) == even
+
+
+@pytest.mark.parametrize("kind, bound, ranges, tight", [
+    ("more_by", 0.5, [(0.97, 1.0), (0.0, 0.02)], True), ("more_by", 0.3, [(0.97, 1.0), (0.0, 0.02)], False),
+    ("more_by", 0.1, [(0.3, 0.9), (0.0, 0.02)], True), ("times", 1e4, [(1.1e5, 2.3e7), (0.79, 3.7)], True),
+    ("times", 2, [(8.0, 9.0), (0.5, 1.0)], False), ("times", 2, [(1.0, 1.0), (0.0, 0.0)], True),
+    ("within", 0.1, [(0.9, 0.95), (0.91, 0.97)], True), ("within", 0.5, [(0.9, 0.95), (0.91, 0.97)], False)])
+def test_a_bound_may_have_as_much_slack_as_the_seeds_differ_by_or_as_itself(kind, bound, ranges, tight):
+    assert (lint_budget.loose(kind, bound, ranges) is None) == tight

@@ -82,7 +82,8 @@ def test_a_release_holds_what_students_need_and_no_solution(released):
             made = (folder / place / f"{stem}.ipynb").read_text(encoding="utf-8")
             assert made == exercise.text(exercise.pristine(stem)) and "BEGIN SOLUTION" not in made
     lessons = {path.name for path in (ROOT / "notebooks").glob("*.ipynb")}
-    assert {path.name for path in (folder / "notebooks").iterdir()} == {*lessons, "images", "capstone.html"}
+    beside = {name for name in ("images", "studies", "weights") if (ROOT / "notebooks" / name).exists()}
+    assert {path.name for path in (folder / "notebooks").iterdir()} == {*lessons, *beside, "capstone.html"}
     assert not [path for path in folder.rglob("*") if path.name in ("__pycache__", ".ipynb_checkpoints")]
 
 
@@ -104,7 +105,7 @@ def test_a_releases_readme_is_for_students(released):
         assert not (released[0] / name).exists()
     listed = shell(released, "make").stdout
     assert re.findall(r"^  make (\w+)", listed, re.MULTILINE) == [
-        "lab", "check", "test", "clean", "distclean"]
+        "lab", "check", "test", "studies", "clean", "distclean"]
     verbs = set(re.findall("(?<!`)make (?:[A-Z]+=\\S+ )?([a-z]+)", page))
     assert verbs <= {"lab", "test"} and "course update" in page
 
