@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from course_lib import plots, widgets
+from course_lib.findings import Table
 from course_lib.models import rnn
 from course_tools import exercise
 from course_tools.authoring import __main__ as verbs
@@ -393,27 +394,32 @@ def test_a_link_that_leads_nowhere_is_a_fault(course, run):
     assert status == 1 and "03_z.ipynb" in complaint
 
 
-def test_claims_terms_and_items_of_all_notebooks_are_gathered(course, run):
+def test_findings_terms_and_items_of_all_notebooks_are_gathered(course, run):
     line = f"{'a measured number':44}  0.91   claimed: above 0.6   five seeds: 0.80 to 0.93\n"
     measures = code("measure", "claim(...)")
     measures.outputs = [nbformat.v4.new_output("stream", text=line)]
+    finds = code("finds", "finding(...)")
+    table = Table("a < b", [("b", "this run", "0.9", "0.8 to 1.0", "five")])
+    finds.outputs = [nbformat.v4.new_output("display_data", {"text/html": table._repr_html_()})]
     said = ("| often said | verdict | evidence |\n|---|---|---|\n"
             "| it is | right | 0.91 ([`measure`](#cell-id=measure)) |")
     terms = ("| English | 한국어 | lesson | English | 한국어 | lesson |\n|---|---|---|---|---|---|\n"
              "| y | 나 | 01 | x | 가 | 09 |")
-    course("notebooks", "01_x", lesson(measures, nbformat.v4.new_markdown_cell(said, id="claims"),
+    course("notebooks", "01_x", lesson(measures, finds, nbformat.v4.new_markdown_cell(said, id="claims"),
                                        nbformat.v4.new_markdown_cell(terms, id="glossary")))
     task = nbformat.v4.new_markdown_cell("## 1 · `f`\n\n●○○ · transfer · 7 minutes · 2 points", id="task-f")
     course("solutions", "01_x", lesson(task, code("a", "1")))
     course("exercises", "01_x", lesson(task, code("a", "1")))
     assert run("site")[2] == ""
-    claims, glossary, sheets = ((course.root / "site" / f"{name}.html").read_text(encoding="utf-8")
-                                for name in ("claims", "glossary", "exercises"))
-    assert claims.count('<a href="notebooks/01_x.html#measure">') == 2
+    index, glossary, sheets = ((course.root / "site" / f"{name}.html").read_text(encoding="utf-8")
+                                for name in ("findings", "glossary", "exercises"))
+    assert index.count('<a href="notebooks/01_x.html#measure">') == 2
     page = (course.root / "site" / "notebooks" / "01_x.html").read_text(encoding="utf-8")
     assert '<a href="#measure">' in page and 'id="measure"' in page
-    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<td.*?</td>", claims)]
-    assert cells[-4:] == ["a measured number", "0.91", "above 0.6", "0.80 to 0.93"]
+    cells = [re.sub("<.*?>", "", cell) for cell in re.findall(r"<t[dh].*?</t[dh]>", index)]
+    assert cells[-3:] == ["a measured number, claimed: above 0.6", "0.91", "0.80 to 0.93"]
+    assert cells[-9:-6] == ["b", "0.9", "0.8 to 1.0"]
+    assert '<caption><a href="notebooks/01_x.html#finds">a &lt; b</a></caption>' in index
     assert glossary.index("<p>x</p>") < glossary.index("<p>y</p>") and "나" in glossary
     assert 'exercises/01_x.html#task-f' in sheets
     assert re.search(r"<p>transfer</p></td>\s*<td><p>7</p>", sheets)

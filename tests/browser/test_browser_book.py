@@ -21,7 +21,7 @@ from course_tools.authoring.book.gathered import LINK
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 ROOT = exercise.ROOT
 LESSON = "notebooks/04_attention_alignment.html"
-LOOKED_AT = ["index.html", LESSON, "exercises/04_attention_alignment.html", "claims.html", "glossary.html"]
+LOOKED_AT = ["index.html", LESSON, "exercises/04_attention_alignment.html", "findings.html", "glossary.html"]
 FORMULAS = """() => [...document.querySelectorAll('.math')].map(e => {
   const drawn = e.querySelector('mjx-container');
   return [Boolean(drawn) && !e.querySelector('mjx-merror'), e.textContent.slice(0, 60)] })"""

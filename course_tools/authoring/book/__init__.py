@@ -1,7 +1,7 @@
 """The book: the lessons and the handed-out sheets as a site, which needs neither Jupyter nor a network.
 
     sources.py      a notebook as the source of a page
-    gathered.py     what pages list from all notebooks: claims, terms, items, lessons
+    gathered.py     what pages list from all notebooks: findings, terms, items, lessons
     listings.py     those pages, from the templates in pages/
     settings.py     Sphinx's settings: theme, formulas, what is fetched from where
     extension.py    what Sphinx does not offer: anchors from cell ids, a search that finds Korean words

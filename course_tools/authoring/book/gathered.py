@@ -1,4 +1,4 @@
-"""What the book's own pages list from all notebooks: lessons, claims, terms, items of the exercises."""
+"""What the book's own pages list from all notebooks: lessons, findings, terms, items of the exercises."""
 
 import re
 from collections import Counter
@@ -13,7 +13,8 @@ ROW = re.compile(r"^\|(.+)\|\s*$", re.MULTILINE)
 COLUMN = re.compile(r"(?<!\\)\|")
 LINK = re.compile(r"\[([^]]*)\]\((notebooks|exercises)/(\w+)\.ipynb\)")
 FROM_NOTEBOOK = re.compile(r"\]\((?:\.\./(exercises/))?(?=\w+\.ipynb)")    # a link as a lesson has it
-CHECKED = re.compile(r"^\| often said \| verdict \| evidence \|$", re.MULTILINE)    # tables of claims
+CHECKED = re.compile(r"^\| often said \| verdict \| evidence \|$", re.MULTILINE)
+CAPTION = re.compile(r"(?<=<caption>).*?(?=</caption>)", re.DOTALL)
 FACTS = re.compile(r"^([●○]+ · .+)$", re.MULTILINE)
 ITEM = re.compile(r"^## +(.+)$", re.MULTILINE)
 
@@ -52,7 +53,7 @@ def lessons(everything):
 
 
 def checked(lesson):
-    """The tables 'Claims, checked' of a lesson: rows of (what is said, verdict, evidence with its links)."""
+    """The tables of what is often said: rows of (what is said, verdict, evidence with its links)."""
     tables = [table(cell.source) for cell in lesson.notebook.cells if CHECKED.search(cell.source)]
     rows = sum((rows[1:] for rows in tables), tables[0][:1] if tables else [])
     rows = [[FROM_NOTEBOOK.sub(lambda found: f"]({found[1] or 'notebooks/'}", part) for part in row]
@@ -70,8 +71,16 @@ def reference(lesson, cell, text):
     return f'<a href="notebooks/{lesson.stem}.html#{cell}">{text}</a>'
 
 
+def found(lesson):
+    """The tables of a lesson's findings as HTML, each under its sentence, which leads to its cell."""
+    pages = [(cell.id, output.get("data", {}).get("text/html", ""))
+             for cell in lesson.notebook.cells for output in cell.get("outputs", [])]
+    return [CAPTION.sub(lambda sentence, cell=cell: reference(lesson, cell, sentence[0]), page)
+            for cell, page in pages if page.startswith('<table class="course-finding">')]
+
+
 def measured(lesson):
-    """Every number that a `claim` printed: (cell, what, number, claimed, lowest, highest)."""
+    """Every number that a `claim` printed, in the second edition: (cell, what, number, claimed, low, high)."""
     return [(cell.id, *found.group("what", "number", "bound", "low", "high"))
             for cell in lesson.notebook.cells for output in cell.get("outputs", [])
             for found in claims.LINE.finditer(output.get("text", ""))]

@@ -18,7 +18,7 @@ def write(source, everything):
     docs = [name for name in DOCS if (stored.ROOT / "docs" / f"{name}.md").exists()]
     values = {"readme": gathered.readme(), "lessons": lessons, "sheets": sheets, "docs": docs,
               "terms": gathered.terms(everything), "kinds": gathered.kinds(sheets.values()),
-              "checked": gathered.checked, "measured": gathered.measured,
+              "checked": gathered.checked, "found": gathered.found, "measured": gathered.measured,
               "reference": gathered.reference, "numbers": {one.stem.split("_")[0]: one for one in lessons}}
     for template in sorted(PAGES.glob("*.md.j2")):
         text = pages().get_template(template.name).render(values)
