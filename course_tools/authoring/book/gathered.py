@@ -80,7 +80,7 @@ def found(lesson):
 
 
 def measured(lesson):
-    """Every number that a `claim` printed, in the second edition: (cell, what, number, claimed, low, high)."""
+    """Every number that a `claim` printed: (cell, what, number, claimed, lowest, highest)."""
     return [(cell.id, *found.group("what", "number", "bound", "low", "high"))
             for cell in lesson.notebook.cells for output in cell.get("outputs", [])
             for found in claims.LINE.finditer(output.get("text", ""))]
