@@ -454,6 +454,21 @@ def test_the_sentence_under_a_picture_describes_it(text, alt):
     assert sources.sentence(text) == alt
 
 
+# ---------------------------------------------------------------- how long a lesson is
+
+def test_the_budget_counts_words_open_cells_and_questions(course, run):
+    text = nbformat.v4.new_markdown_cell("## Two words\n\n" + "word " * 997 + "\n```python\nno words\n```", id="t")
+    folded = nbformat.v4.new_code_cell("draw()", id="draw", metadata={"jupyter": {"source_hidden": True}})
+    quiz, two = code("ask", 'quiz("one")'), code("find", "finding('a', {})\nidentity('b', 1, 1)")
+    course("notebooks", "01_x", lesson(text, folded, quiz, two, code("b", "1")))
+    status, out, _ = run("budget", "1")
+    heads, row = ([*map(str.strip, line.split())] for line in out.splitlines()[-2:])
+    assert status == 0 and heads == ["lesson", "words", "code", "open", "quizzes", "findings", "identities",
+                                     "minutes", "title"]
+    words = 1000 + len(lesson().cells[0].source.split())
+    assert row == ["01", str(words), "3", "2", "1", "1", "1", "15", "0"]
+
+
 # ---------------------------------------------------------------- findings, and claims of the second edition
 
 FINDING = """from course_lib.findings import finding
