@@ -46,7 +46,7 @@ def _bound(above, below):
 
 
 def _range(seeds, digits):
-    return f"   five seeds: {number(seeds[0], digits)} to {number(seeds[1], digits)}" if seeds else ""
+    return "   five seeds: " + " to ".join(number(float(end), digits) for end in seeds) if seeds else ""
 
 
 def found(text):

@@ -61,7 +61,7 @@ def finding(sentence, values, more_by=None, times=None, within=None, seeds=None,
         else:
             holds, expected = left > right, "the first to be larger"
         if not holds:                                # a nan fails too
-            left, right = (_number(values[name], digits) for name in (one, other))
+            left, right = (number(_plain(values[name]), digits) for name in (one, other))
             raise FindingFailed(f"The finding does not hold: {sentence} {one} is {left}, {other} is {right}; "
                                 f"expected {expected}.")
     display(Table(sentence, [_row(name, value, seeds.get(name), digits) for name, value in values.items()]))
@@ -155,14 +155,15 @@ def _row(name, value, seeds, digits):
     """What a row of the table shows; a Spread of a study has its own range."""
     kind, many = ("median", value.seeds) if hasattr(value, "seeds") else ("this run" if seeds else "value", 5)
     low_high = (value.low, value.high) if kind == "median" else seeds or ()
-    span = " to ".join(number(end, digits) for end in low_high)
-    return name, kind, _number(value, digits), span, COUNTS.get(many, str(many))
+    whole = isinstance(_plain(value), int)
+    span = " to ".join(number(end if whole else float(end), digits) for end in low_high)
+    return name, kind, number(_plain(value), digits), span, COUNTS.get(many, str(many))
 
 
-def _number(value, digits):
-    """Of a tensor with one element, or of a Spread, as well."""
-    value = getattr(value, "median", value) if hasattr(value, "seeds") else value
-    return number(value.item() if hasattr(value, "item") else value, digits)
+def _plain(value):
+    """The number that a Spread or a tensor with one element stands for."""
+    value = value.median if hasattr(value, "seeds") else value
+    return value.item() if hasattr(value, "item") else value
 
 
 def _tensor(value):

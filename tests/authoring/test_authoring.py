@@ -457,7 +457,8 @@ def test_the_sentence_under_a_picture_describes_it(text, alt):
 # ---------------------------------------------------------------- how long a lesson is
 
 def test_the_budget_counts_words_open_cells_and_questions(course, run):
-    text = nbformat.v4.new_markdown_cell("## Two words\n\n" + "word " * 997 + "\n```python\nno words\n```", id="t")
+    source = "## Two words\n\n" + "word " * 997 + "\n```python\nno words\n```"
+    text = nbformat.v4.new_markdown_cell(source, id="t")
     folded = nbformat.v4.new_code_cell("draw()", id="draw", metadata={"jupyter": {"source_hidden": True}})
     quiz, two = code("ask", 'quiz("one")'), code("find", "finding('a', {})\nidentity('b', 1, 1)")
     course("notebooks", "01_x", lesson(text, folded, quiz, two, code("b", "1")))

@@ -21,6 +21,11 @@ def test_a_claim_shows_the_number_the_bound_and_the_range(capsys):
     assert capsys.readouterr().out == LINE
 
 
+def test_a_range_has_the_digits_of_its_number(capsys):
+    claim("x", 7, above=3, seeds=(6.4, 10), digits=1)
+    assert capsys.readouterr().out.endswith("7.0   claimed: above 3   five seeds: 6.4 to 10.0\n")
+
+
 @pytest.mark.parametrize("value, bounds, digits, shown", [
     (0.25, {"below": 1}, 2, "0.25   claimed: below 1"), (0, {"below": 1}, 2, "0.00   claimed: below 1"),
     (3.14159, {"above": 3, "below": 4}, 1, "3.1   claimed: between 3 and 4"),

@@ -15,7 +15,7 @@ from course_tools import exercise
 
 SENTENCE = "Without the near letter the RNN names the far one; with it, it does not."
 VALUES = {"without the near letter": torch.tensor(0.987), "with it": 0.01}
-SEEDS = {"without the near letter": (0.97, 1.0), "with it": (0.0, 0.02)}
+SEEDS = {"without the near letter": (0.97, 1), "with it": (0, 0.02)}
 TEXT = f"""{SENTENCE}
   without the near letter   this run 0.99   five seeds: 0.97 to 1.00
   with it                   this run 0.01   five seeds: 0.00 to 0.02"""
