@@ -9,18 +9,12 @@ Values differ a little between machines, so a comparison of stored outputs leave
 this run, by the patterns in nbval_sanitize.cfg, and compares sentences, names and ranges.
 """
 
-import configparser
 import html
 import itertools
-import re
-from pathlib import Path
 
 import torch
 from IPython.display import display
 
-SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")  # what nbval's --nbval-sanitize-with is given
-ROW = re.compile(r"^  (?P<name>\S.*?) {3,}(?P<kind>this run|median|value) +(?P<value>\S+)"
-                 r"(?: {3}\w+ seeds: (?P<low>\S+) to (?P<high>\S+))?$")
 ROUNDING = 1 + 1e-9    # 1.0 - 0.8 is a difference of 0.2
 COUNTS = {3: "three", 4: "four", 5: "five", 6: "six", 8: "eight", 10: "ten"}
 
@@ -127,28 +121,6 @@ def number(value, digits=2):
     value = float(value)
     tiny = value != 0 and abs(value) < 0.5 * 10 ** -digits
     return f"{value:.1e}" if tiny or abs(value) >= 1e5 else f"{value:.{digits}f}"
-
-
-def found(text):
-    """{(sentence, name): (kind, value)} of the findings that a text shows; numbers as they are shown."""
-    rows, sentence = {}, ""
-    for line in text.splitlines():
-        row = ROW.match(line)
-        if row:
-            rows[sentence, row["name"]] = row["kind"], row["value"]
-        elif line[:1].strip():
-            sentence = line
-    return rows
-
-
-def sanitized(text):
-    """The text as a comparison of stored outputs sees it: without the values of this run."""
-    config = configparser.RawConfigParser()
-    config.read(SANITIZE, encoding="utf-8")
-    for pattern in config.values():
-        if "regex" in pattern:
-            text = re.sub(pattern["regex"], pattern["replace"], text)
-    return text
 
 
 def _row(name, value, seeds, digits):

@@ -7,16 +7,18 @@ lessons of the second edition.
 import ast
 import collections
 import json
+import re
 import time
 
 from course_lib import claims
-from course_lib.findings import found
 
 from ..exercise import read
 from . import execute, stored
 
 SEEDS = range(5)
 WIDTH = 110
+ROW = re.compile(r"^  (?P<name>\S.*?) {3,}(?P<kind>this run|median|value) +(?P<value>\S+)"
+                 r"(?: {3}\w+ seeds: (?P<low>\S+) to (?P<high>\S+))?$")    # of course_lib.findings.Table
 
 
 def findings(keys, widen=False):
@@ -53,14 +55,26 @@ def findings(keys, widen=False):
     return 1 if failed else 0
 
 
+def tables(cell):
+    """{sentence: [match of each row]} of the findings that a cell shows."""
+    rows, sentence = {}, ""
+    for output in cell.get("outputs", []):
+        for line in output.get("data", {}).get("text/plain", "").splitlines():
+            row = ROW.match(line)
+            if row:
+                rows.setdefault(sentence, []).append(row)
+            elif line[:1].strip():
+                sentence = line
+    return rows
+
+
 def shown(notebook):
     """[((cell id, sentence, name), number)] of what a run measured; name is None for a claim."""
     rows = []
     for cell in notebook.cells:
+        rows += [((cell.id, sentence, row["name"]), _number(row["value"]))
+                 for sentence, table in tables(cell).items() for row in table if row["kind"] != "median"]
         for output in cell.get("outputs", []):
-            table = found(output.get("data", {}).get("text/plain", ""))
-            rows += [((cell.id, *key), _number(value)) for key, (kind, value) in table.items()
-                     if kind != "median"]
             rows += [((cell.id, what, None), value) for what, value in claims.found(output.get("text", ""))]
     return rows
 

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from course_lib.claims import ClaimFailed, claim, found
-from course_lib.findings import sanitized
 from course_tools import exercise
+from course_tools.authoring.stored import sanitized
 
 LINE = "RNNsearch, exact match                        0.91   claimed: above 0.6   five seeds: 0.88 to 0.93\n"
 

@@ -23,8 +23,7 @@ from lint_rules import (
     texts,
 )
 
-from course_lib.findings import ROW
-from course_tools.authoring import budget
+from course_tools.authoring import budget, findings
 from course_tools.authoring.book import gathered
 from course_tools.items import registry
 
@@ -96,7 +95,7 @@ def findings_are_comparisons_with_tight_bounds(notebook, path):
             yield f"{cell.id}: claim(...) is of the second edition; say it as a finding(...)"
         if re.search(r"^\s*assert\b", cell.source, re.MULTILINE) and not any(collapsed(cell)):
             yield f"{cell.id}: an assert in the reading path; use finding(...) or identity(...)"
-        tables = _tables(cell)
+        tables = findings.tables(cell)
         for call in budget.calls(cell, "finding"):
             yield from (f"{cell.id}: {problem}" for problem in _problems(call, tables))
 
@@ -108,7 +107,7 @@ def _problems(call, tables):
     sentence, values = call.args[0].value, call.args[1] if len(call.args) > 1 else None
     if isinstance(values, ast.Dict) and None not in values.keys and len(values.keys) < 2:
         yield f"no comparison, but one value: {sentence!r}"
-    rows = tables.get(sentence, [])
+    rows = [row.group("value", "low", "high") for row in tables.get(sentence, [])]
     if not rows:
         yield f"the table is not stored: {sentence!r}; run make notebooks"
     elif any(low is None and not value.lstrip("-").isdigit() for value, low, _ in rows):
@@ -142,19 +141,6 @@ def loose(kind, bound, ranges):
             cases.append((worst, worst / bound, max(best / worst, 2)))
     worst, slack, allowed = min(cases, default=(0, 0, 0))
     return worst if slack > allowed else None
-
-
-def _tables(cell):
-    """{sentence: [(value, low, high)]} of the stored output of a cell."""
-    tables, sentence = {}, ""
-    for output in cell.get("outputs", []):
-        for line in output.get("data", {}).get("text/plain", "").splitlines():
-            row = ROW.match(line)
-            if row:
-                tables.setdefault(sentence, []).append(row.group("value", "low", "high"))
-            elif line[:1].strip():
-                sentence = line
-    return tables
 
 
 def boxes_are_short(notebook, path):
