@@ -43,7 +43,7 @@ ABOUT_BUILDING = re.compile(r"^.*(?:builds? this\b|Write it yourself first).*$",
 SYMBOLS = [    # (what is found, in which lessons it may stand, what to write)
     (r"\bW_c\b|W_\{c\}", {"04"}, "W_c is Luong's matrix of [c; s] in lesson 04; a start vector has W_init"),
     (r"sigma\(b\)|σ\(b\)|sigmoid\(b\)", set(), "the gate of the gated linear unit is g, and b a bias"),
-    (r"\bn_t\b|W_\{?[xh]?n\}?\b", set(), "n is a length; the candidate of the GRU is \\tilde h"),
+    (r"\bn_t\b", set(), "n is a length; the candidate of the GRU is \\tilde h"),
     (r"\|V\||\bV = len\(", set(), "V are the values; the size of a vocabulary is vocab"),
     (r"(?<![\d.])-1e9\b", set(), "minus infinity is -math.inf"),
     (r"(?<!nn\.)\bH heads\b", set(), "the number of heads is h")]
