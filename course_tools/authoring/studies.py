@@ -50,10 +50,10 @@ def studies(keys):
 
 
 def script(path):
-    """The script of a study as a module."""
+    """The script of a study as a module, from its source: bytecode of the same second may be an older one's."""
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))
     return module
 
 
