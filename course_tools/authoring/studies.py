@@ -50,7 +50,7 @@ def studies(keys):
 
 
 def script(path):
-    """The script of a study as a module, from its source: bytecode of the same second may be an older one's."""
+    """The script of a study as a module, from its source: bytecode of the same second may be older."""
     spec = importlib.util.spec_from_file_location(f"study_{path.stem}", path)
     module = importlib.util.module_from_spec(spec)
     exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), vars(module))
