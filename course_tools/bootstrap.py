@@ -91,16 +91,11 @@ def check_python(version=sys.version_info):
                       "Choose another one: %s" % (tuple(version[:2]) + (PYTHONS, AGAIN)))
 
 
-def programs(prefix):
-    """The folder of a virtual environment's programs."""
-    return Path(prefix, "Scripts" if WINDOWS else "bin")
-
-
 def interpreter(prefix):
     """The python of a virtual environment, or of a conda environment, which keeps it elsewhere on Windows."""
     name = "python.exe" if WINDOWS else "python"
     conda = Path(prefix, name)
-    return conda if WINDOWS and conda.exists() else programs(prefix) / name
+    return conda if WINDOWS and conda.exists() else Path(prefix, "Scripts" if WINDOWS else "bin", name)
 
 
 def probe(python, extras):
@@ -223,19 +218,24 @@ def setup(extras):
 
 
 def launch(python, command):
-    """Become the command (Ctrl-C goes straight to it), with the environment's programs first on PATH.
-
-    Windows cannot replace a process, and looks for programs on its own PATH: there, the exit status returns.
-    """
+    """`become` the command, with the environment's programs first on PATH."""
     folders = [str(python.parent)]
     if WINDOWS and python.parent.name != "Scripts":    # conda's programs are not beside its python
         folders.append(str(python.parent / "Scripts"))
     env = dict(os.environ, PATH=os.pathsep.join(folders + [os.environ.get("PATH", os.defpath)]))
     if VENV in python.parents:
         env["VIRTUAL_ENV"] = str(VENV)
+    return become(command, env)
+
+
+def become(command, env):
+    """Become the command, which is looked for on the PATH of `env`: Ctrl-C goes straight to it.
+
+    Windows cannot replace a process, and looks for programs on its own PATH: there, the exit status returns.
+    """
     sys.stdout.flush()
     if not WINDOWS:
-        os.execvpe(command[0], command, env)
+        return os.execvpe(command[0], command, env)
     command = [shutil.which(command[0], path=env["PATH"]) or command[0]] + command[1:]
     process = subprocess.Popen(command, env=env)
     while True:

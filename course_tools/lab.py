@@ -5,17 +5,16 @@ the address of the course once the server has started.
 """
 
 import argparse
-import contextlib
 import errno
 import os
 import secrets
 import socket
-import subprocess
 import sys
 from pathlib import Path
 
+from . import bootstrap
+
 ROOT = Path(__file__).resolve().parent.parent
-WINDOWS = os.name == "nt"    # where a process cannot become another
 FIRST_PORT = 8888
 START = "lab/tree/notebooks/00_start_here.ipynb"
 READY = """
@@ -61,7 +60,7 @@ def command(port, browser=True):
     """
     line = [sys.executable, "-m", "jupyterlab", f"--port={port}", f"--ServerApp.root_dir={ROOT}",
             f"--LabApp.default_url=/{START}", "--log-level=ERROR", "--LabApp.log_level=ERROR"]
-    if not WINDOWS:    # there, JupyterLab's own choice (PowerShell) is right
+    if not bootstrap.WINDOWS:    # there, JupyterLab's own choice (PowerShell) is right
         shell = os.environ.get("SHELL") or "sh"
         line.append(f"--ServerApp.terminado_settings={ {'shell_command': [shell]} }")
         line += ["--allow-root"] if os.geteuid() == 0 else []
@@ -109,12 +108,7 @@ def main(argv=None):
         print(f"Port {FIRST_PORT} is in use, perhaps by another JupyterLab. This one uses port {port}.",
               flush=True)
     os.chdir(ROOT)
-    line = command(port, not options.no_browser)
-    if WINDOWS:
-        with contextlib.suppress(KeyboardInterrupt):    # JupyterLab has got Ctrl-C as well
-            return subprocess.call(line, env=environment())
-        return 0
-    os.execve(sys.executable, line, environment())
+    return bootstrap.become(command(port, not options.no_browser), environment())
 
 
 if __name__ == "__main__":

@@ -221,10 +221,21 @@ def test_on_windows_a_command_of_the_environment_runs(folder, tmp_path, monkeypa
     assert capfd.readouterr().out == f"{scripts.parent} status\n"
 
 
-def test_on_windows_jupyterlab_is_started_and_waited_for(monkeypatch):
-    started = []
-    monkeypatch.setattr(lab, "WINDOWS", True)
-    monkeypatch.setattr(lab.subprocess, "call", lambda line, env: started.append(line) or 3)
+def test_on_windows_jupyterlab_is_started_and_waited_for_however_often_ctrl_c_is_pressed(monkeypatch):
+    """JupyterLab gets Ctrl-C itself, and asks before it ends."""
+    started, interruptions = [], [KeyboardInterrupt, KeyboardInterrupt]
+
+    class Started:
+        def __init__(self, line):
+            started.append(line)
+
+        def wait(self):
+            if interruptions:
+                raise interruptions.pop()
+            return 3
+
+    monkeypatch.setattr(bootstrap, "WINDOWS", True)
+    monkeypatch.setattr(bootstrap.subprocess, "Popen", lambda line, env: Started(line))
     monkeypatch.setattr(os, "chdir", lambda folder: None)
     monkeypatch.delattr(os, "geteuid")    # Windows has none
     assert lab.main(["--no-browser"]) == 3
