@@ -13,7 +13,7 @@ import time
 from course_lib import claims
 
 from ..exercise import read
-from . import execute, stored
+from . import budget, execute, stored
 
 SEEDS = range(5)
 WIDTH = 110
@@ -105,12 +105,8 @@ def refresh(path, ranges, widen=False):
 
 def _calls(cell):
     """The calls of finding and claim whose sentence is written out, in order."""
-    if cell.cell_type != "code" or not any(name in cell.source for name in ("finding(", "claim(")):
-        return []
-    calls = [node for node in ast.walk(ast.parse(cell.source))
-             if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("finding", "claim")
-             and node.args and isinstance(node.args[0], ast.Constant)]
-    return sorted(calls, key=lambda call: (call.lineno, call.col_offset))
+    return [call for call in budget.calls(cell, "finding", "claim")
+            if call.args and isinstance(call.args[0], ast.Constant)]
 
 
 def _ranges(old, seen, widen):
