@@ -57,14 +57,13 @@ def examine(item: Item, answer: Answer, seed: int = 0) -> Verdict:
 
 @contextlib.contextmanager
 def _torch_as_imported() -> Iterator[None]:
-    """In the `with` statement torch's default dtype, default device and grad mode are those of the grader,
-    whatever the notebook has set: inputs and references depend on them."""
+    """In the `with` statement torch's default dtype and device are those of the grader, whatever the notebook
+    has set: inputs and references depend on them.  (`observe` sees to gradients.)"""
     dtype, device = torch.get_default_dtype(), torch.get_default_device()
     try:
         torch.set_default_dtype(torch.float32)
         torch.set_default_device(None)
-        with torch.enable_grad():
-            yield
+        yield
     finally:
         torch.set_default_dtype(dtype)
         if device.type != "cpu":
