@@ -4,7 +4,10 @@ import contextlib
 import gc
 import os
 import signal
+from collections.abc import Iterator
+from typing import Any
 
+resource: Any
 try:
     import resource
 except ImportError:  # Windows has no such limits
@@ -14,7 +17,7 @@ MEMORY = 3 << 29  # bytes, beyond what a worker starts with
 PROCESSOR = 60.0  # seconds of processor time for one job
 
 
-def limit_memory():
+def limit_memory() -> None:
     """Allow this process MEMORY more than it has, where the system is Linux."""
     if resource is None or not os.path.exists("/proc/self/statm"):
         return
@@ -26,7 +29,7 @@ def limit_memory():
 
 
 @contextlib.contextmanager
-def processor_limited():
+def processor_limited() -> Iterator[None]:
     """Allow this process PROCESSOR seconds in the `with` statement: then a signal ends it, even during a call
     that does not return to Python.  Processes that it starts have no such limit."""
     if hasattr(signal, "setitimer"):
@@ -39,7 +42,7 @@ def processor_limited():
 
 
 @contextlib.contextmanager
-def memory_not_inherited():
+def memory_not_inherited() -> Iterator[None]:
     """Processes that a worker starts in the `with` statement do not inherit its limit on memory."""
     if resource is None:
         yield
@@ -53,7 +56,7 @@ def memory_not_inherited():
 
 
 @contextlib.contextmanager
-def no_collection():
+def no_collection() -> Iterator[None]:
     """No garbage collection in the `with` statement, which imports what forked processes share.  Collections
     would look through all of torch several times.  Afterwards they leave alone what is there by then, and so
     do those of the forked processes, which otherwise would copy the memory that they share."""
@@ -65,7 +68,7 @@ def no_collection():
         gc.enable()
 
 
-def describe_exit(exitcode):
+def describe_exit(exitcode: int) -> str:
     """How a process with this exit code ended, as the end of a sentence."""
     if exitcode == -getattr(signal, "SIGPROF", 0):
         return f"took more than {PROCESSOR:g} s of processor time"

@@ -7,7 +7,9 @@ A worker that ends, or that misses its deadline, is replaced.  Its job is tried 
 others are done; if that fails too, its result is `Lost`, and no other job is affected.
 
 `concurrent.futures` offers neither: a worker that ends takes every job of its pool with it, and jobs have no
-deadline.  All workers are started by the thread that waits for them, so no lock is copied while it is held.
+deadline.  pebble offers both, but its workers share one pipe and the locks of it, so one that is killed while
+it sends its result stops all others.  Here each worker has a pipe of its own.  All workers are started by the
+thread that waits for them, so no lock is copied while it is held.
 """
 
 import collections
