@@ -1,17 +1,14 @@
 """A finding asserts a comparison and shows its values; stored outputs are compared but for the values."""
 
 import math
-import os
-import subprocess
-import sys
 from unittest import mock
 
 import nbformat
 import pytest
+import strict_nbval
 import torch
 
 from course_lib.findings import FindingFailed, finding, identity
-from course_tools import exercise
 from course_tools.authoring.findings import ROW
 from course_tools.authoring.stored import sanitized
 
@@ -123,13 +120,5 @@ def test_strict_nbval_leaves_out_these_values_and_nothing_else(old, new, passes,
     source = ("from course_lib.findings import finding\nfinding(" + repr(SENTENCE) +
               f", {{'without the near letter': 0.987, 'with it': 0.01}}, more_by=0.5, seeds={SEEDS})")
     data = {"text/plain": TEXT.replace(old, new), "text/html": HTML.replace(old, new)}
-    cell = nbformat.v4.new_code_cell(source, execution_count=1, outputs=[
-        nbformat.v4.new_output("display_data", data=data)])
-    notebook = tmp_path / "lesson.ipynb"
-    nbformat.write(nbformat.v4.new_notebook(cells=[cell], metadata={
-        "kernelspec": {"name": "python3", "display_name": "Python 3"}}), notebook)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
-    line = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", "-p", "no:cacheprovider",
-            "-p", "conftest", "-c", str(exercise.ROOT / "pyproject.toml"), str(notebook)]
-    done = subprocess.run(line, cwd=exercise.ROOT, env=environment, capture_output=True, timeout=120)
+    done = strict_nbval.compare(source, nbformat.v4.new_output("display_data", data=data), tmp_path)
     assert (done.returncode == 0) == passes, done.stdout.decode()

@@ -10,6 +10,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("control groups are Linux's", allow_module_level=True)
 
+from sandbox_layers import in_child
+
 from course_tools.grading.sandbox import cgroups, policy, selftest
 
 HANDED_ON = {"": "cpu memory pids", "user.slice": "pids memory", "user.slice/app.slice": "pids",
@@ -73,18 +75,6 @@ def parent():
     cgroups.clean(group)
     assert ours(group) == set()
     os.rmdir(group)
-
-
-def in_child(work):
-    """What a process forked from here ends with."""
-    child = os.fork()
-    if not child:
-        try:
-            work()
-            os._exit(0)
-        finally:
-            os._exit(1)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_a_process_joins_a_group_that_is_removed_afterwards(parent):
