@@ -4,7 +4,7 @@
 
 prints      RNNsearch, exact match                        0.91   claimed: above 0.6   five seeds: 0.88 to 0.93
 
-Only lessons of the second edition, 05 to 13, use it.  It goes away with them: what is new is a finding
+Only lessons of the second edition use it.  It goes away with them: what is new is a finding
 (course_lib/findings.py).
 """
 
